@@ -3,8 +3,7 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Axis;
-using workload::Op;
+using workload::Axis, workload::Layer, workload::Op;
 
 /// Elements of the rows that one rank looks up in the tables of a layer, per microbatch.
 double looked_up(const workload::Layer& layer) {
@@ -16,6 +15,24 @@ double looked_up(const workload::Layer& layer) {
 }
 
 }  // namespace
+
+Layer& alone_at_front(std::vector<Layer>& layers) {
+  if (layers.front().count > 1) {
+    --layers.front().count;
+    layers.insert(layers.begin(), Layer(layers.front()));
+    layers.front().count = 1;
+  }
+  return layers.front();
+}
+
+Layer& alone_at_back(std::vector<Layer>& layers) {
+  if (layers.back().count > 1) {
+    --layers.back().count;
+    layers.push_back(Layer(layers.back()));
+    layers.back().count = 1;
+  }
+  return layers.back();
+}
 
 void add_update(workload::Layer& layer, double held, std::uint32_t microbatches,
                 const JobSetting& setting) {

@@ -8,6 +8,10 @@
 
 namespace rehearse::strategies {
 
+/// Separates the first or last layer of the run at that end, so that ops can be added to it.
+workload::Layer& alone_at_front(std::vector<workload::Layer>& layers);
+workload::Layer& alone_at_back(std::vector<workload::Layer>& layers);
+
 struct JobSetting {
   const Training* training;
   const Plan* plan;

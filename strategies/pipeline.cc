@@ -41,24 +41,6 @@ Bytes passed_along(const Workload& w, std::uint32_t at) {
   return sum;
 }
 
-/// Separates the first or last layer of the run at that end, so that ops can be added to it.
-Layer& alone_at_front(std::vector<Layer>& layers) {
-  if (layers.front().count > 1) {
-    --layers.front().count;
-    layers.insert(layers.begin(), Layer(layers.front()));
-    layers.front().count = 1;
-  }
-  return layers.front();
-}
-Layer& alone_at_back(std::vector<Layer>& layers) {
-  if (layers.back().count > 1) {
-    --layers.back().count;
-    layers.push_back(Layer(layers.back()));
-    layers.back().count = 1;
-  }
-  return layers.back();
-}
-
 workload::Op gathered_border(double bytes) {
   return collective("gather across the stage border", CollectiveKind::kAllGather, Axis::kTensor,
                     bytes);

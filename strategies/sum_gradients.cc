@@ -19,7 +19,6 @@ class Buckets {
   /// where only some of their layers do.
   template <class Attach>
   void walk(Stage& stage, Attach attach) {
-    Layer* first = nullptr;
     for (auto chunk = stage.chunks.rbegin(); chunk != stage.chunks.rend(); ++chunk) {
       std::vector<Layer> reversed;
       for (auto layer = chunk->layers.rbegin(); layer != chunk->layers.rend(); ++layer)
@@ -28,14 +27,7 @@ class Buckets {
                            std::make_move_iterator(reversed.rend()));
     }
     if (carry_.summed() == 0) return;
-    std::vector<Layer>& layers = stage.chunks.front().layers;
-    if (layers.front().count > 1) {
-      --layers.front().count;
-      layers.insert(layers.begin(), Layer(layers.front()));
-      layers.front().count = 1;
-    }
-    first = &layers.front();
-    attach(*first, carry_);
+    attach(alone_at_front(stage.chunks.front().layers), carry_);
     carry_ = {};
   }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/calibrate/nccl_log.h"
-#include "cli/commands/calibrate_job.h"
 #include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"

@@ -1,4 +1,4 @@
-#include "cli/commands/calibrate_job.h"
+// rehearse calibrate job: fit conditions to measured steps.
 
 #include <algorithm>
 #include <string>
@@ -13,7 +13,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
-#include "strategies/step/measured_parts.h"
+#include "strategies/step/fit_factors.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {

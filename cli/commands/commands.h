@@ -19,6 +19,7 @@ using Action = std::function<Result<Exit>(const Globals&)>;
 void add_catalog(CLI::App& app, Action& action);
 void add_bench_gpu(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
+void add_calibrate_job(CLI::App& calibrate, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);

@@ -10,8 +10,8 @@
 
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
-#include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
+#include "cli/config/timed_slices.h"
 #include "cli/output/document.h"
 #include "sim/base/statistics.h"
 #include "sim/base/text.h"

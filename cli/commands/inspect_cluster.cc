@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "cli/output/cluster_groups.h"
-#include "cli/output/cluster_svg.h"
 #include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"

@@ -1,7 +1,10 @@
-// Edits of kernels whose time follows from the cost laws: another number format, and fused kernels.
+// The laws of edits: kernels in another number format, fused kernels, and collectives with more or
+// fewer bytes.
 #pragma once
 
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "cli/commands/edited_run.h"
 #include "models/compute/op_cost.h"
@@ -40,5 +43,27 @@ Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::Recorded
 /// mean of its bounds: its longest kernel, and all of them.
 Result<replay::RecordedProgram> fuse_kernels(const ReplayJob& job, replay::RecordedProgram program,
                                              const replay::MaybeTimed& edit, Bound bound);
+
+/// The law of a recorded group of ranks, per kind of collective:
+///
+///   time = fixed + (recorded time − fixed) × bytes ÷ recorded bytes
+///
+/// `fixed` is the constant of a straight line through the recorded times of different sizes
+/// (comm::pieces::fit_affine), at most the shortest of them. With one size it is zero. The ends of
+/// the interval have no fixed time, and the shortest recorded one.
+class MessageLaw {
+ public:
+  explicit MessageLaw(const replay::RecordedProgram& recorded);
+
+  /// REQUIRES: `op` has a duration; `group` is its group in the program.
+  Picoseconds with_bytes(std::uint32_t group, const program::ProgramOp& op, double times,
+                         Bound bound) const;
+
+ private:
+  struct Fixed {
+    Picoseconds value{0}, most{0};
+  };
+  std::map<std::pair<std::uint32_t, CollectiveKind>, Fixed> fixed_;
+};
 
 }  // namespace rehearse::cli

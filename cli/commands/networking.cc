@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "models/job/group_network.h"
-#include "models/job/price.h"
+#include "models/job/roofline.h"
 #include "profiler/replay/gradients.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/read_cluster.h"

@@ -8,7 +8,6 @@
 #include <fmt/core.h>
 
 #include "cli/commands/kernel_laws.h"
-#include "cli/commands/message_law.h"
 #include "models/compute/op_cost.h"
 #include "models/workload/lift_ops.h"
 #include "models/workload/lift_plan.h"

@@ -18,7 +18,7 @@ Result<replay::Selector> parse_range(std::string_view text);
 enum class PassExtent : std::uint8_t { kSamples, kTokens };
 
 /// Each kernel of forward and backward takes recorded × modelled time of the new extents ÷ that of
-/// the recorded ones, on the recorded GPU. Messages of activations follow message_law.h. Copies to
+/// the recorded ones, on the recorded GPU. Messages of activations follow MessageLaw. Copies to
 /// the device take time in proportion, at the low bound none more. Kernels without shapes keep their
 /// time, with a warning. Fails if that is true of all, if the GPU is not in the catalog, if a message
 /// between stages has no partner, and where activation_messages and workload::with_tokens do.

@@ -6,7 +6,6 @@
 
 #include "cli/config/fidelity_names.h"
 #include "cli/output/attribution.h"
-#include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
 #include "sim/base/text.h"

@@ -8,7 +8,6 @@
 #include "cli/output/document.h"
 #include "cli/recommending/option_words.h"
 #include "cli/recommending/server_on_offers.h"
-#include "cli/recommending/wish.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {

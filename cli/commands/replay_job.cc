@@ -14,7 +14,7 @@
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "profiler/replay/lower.h"
-#include "profiler/trace/remedies.h"
+#include "profiler/trace/problems.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/warning.h"

@@ -1,11 +1,10 @@
-#include "cli/commands/share_servers.h"
-
 #include <array>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "cli/commands/served_load.h"
+#include "cli/commands/simulate_serving.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "sim/base/text.h"

@@ -10,8 +10,6 @@
 
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
-#include "cli/commands/simulate_dataflow.h"
-#include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_options.h"
 #include "cli/commands/simulate_serving.h"
 #include "cli/config/fidelity_names.h"
@@ -19,7 +17,6 @@
 #include "cli/output/attribution.h"
 #include "cli/output/document.h"
 #include "models/dataflow/read_dataflow.h"
-#include "models/job/interval.h"
 #include "models/job/lower.h"
 #include "models/job/program_ops.h"
 #include "models/job/roofline.h"

@@ -1,9 +1,9 @@
-#include "cli/commands/simulate_dataflow.h"
-
+// rehearse simulate of a dataflow file.
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/commands/simulate_options.h"
 #include "cli/output/document.h"
 #include "models/dataflow/read_dataflow.h"
 #include "sim/base/file.h"

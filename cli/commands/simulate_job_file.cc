@@ -1,5 +1,4 @@
-#include "cli/commands/simulate_job_file.h"
-
+// rehearse simulate JOB.yaml: predict one step of a job file.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +8,7 @@
 #include "cli/commands/share_policy.h"
 #include "cli/commands/share_result.h"
 #include "cli/commands/simulate_options.h"
-#include "cli/commands/step_report.h"
+#include "cli/commands/step_result.h"
 #include "cli/config/job_file.h"
 #include "cli/globals.h"
 #include "cli/output/run_events.h"

@@ -1,4 +1,4 @@
-// The options of `rehearse simulate`.
+// The options of `rehearse simulate`, and what it does with each kind of input.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include "cli/commands/run_answer.h"
 #include "cli/commands/share_policy.h"
 #include "cli/config/described_job.h"
+#include "cli/globals.h"
 #include "models/job/lower.h"
 #include "sim/engine/engine.h"
 #include "strategies/step/fidelity.h"
@@ -48,5 +49,12 @@ void check_simulate_options(const SimulateOptions& options);
 /// The algorithm that is named for all kinds of collectives that it can do.
 std::optional<Algorithm> algorithm_of(const SimulateOptions& options);
 job::Rules rules_of(const SimulateOptions& options);
+
+/// Predicts one step of a job file.
+Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals);
+
+/// Predicts one run of a dataflow file. Fails with the mistakes of the file, and with options that it
+/// does not have.
+Result<Exit> simulate_dataflow(const SimulateOptions& options, const Globals& globals);
 
 }  // namespace rehearse::cli

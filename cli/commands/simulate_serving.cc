@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "cli/commands/load_curve.h"
-#include "cli/commands/share_servers.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "cli/planning/server_space.h"

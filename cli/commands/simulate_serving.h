@@ -16,4 +16,7 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
 /// rate.
 Result<Document> serving_document(const ServedLoad& load);
 
+/// `--share-with OTHER.yaml`: both loads on the same GPUs. Fails where the servers do not fit together, or differ in their GPUs.
+Result<Exit> share_servers(const SimulateOptions& options, const Globals& globals);
+
 }  // namespace rehearse::cli

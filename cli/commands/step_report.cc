@@ -1,10 +1,9 @@
-#include "cli/commands/step_report.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 
+#include "cli/commands/step_result.h"
 #include "cli/output/value.h"
 #include "sim/cluster/cluster.h"
 #include "strategies/layer_run.h"

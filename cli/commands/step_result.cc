@@ -7,7 +7,7 @@
 
 #include "cli/config/fidelity_names.h"
 #include "cli/output/attribution.h"
-#include "cli/planning/plan_json.h"
+#include "cli/planning/plan_words.h"
 #include "models/job/program_ops.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "cli/config/job_file.h"
+#include "cli/globals.h"
 #include "cli/output/document.h"
+#include "cli/report/report.h"
 #include "cli/report/single_changes.h"
 #include "cost/step_account.h"
 #include "sim/program/path_parts.h"
@@ -35,5 +37,13 @@ std::string regime_words(const step::Step& step);
 std::string devices_words(const step::Step& step);
 /// "assumed …", and notes of the file and of the account.
 std::vector<std::string> notes_of(const PredictedJob& job);
+
+// Details of a predicted job for the report page that are not in its document.
+
+/// Tries single changes of the job, with progress. Fails if it is interrupted.
+Status try_changes(PredictedJob& job, const Globals& globals);
+
+/// REQUIRES: try_changes() was called.
+ReportDetails step_details(const PredictedJob& job, const std::filesystem::path& job_file);
 
 }  // namespace rehearse::cli

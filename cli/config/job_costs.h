@@ -24,6 +24,9 @@ struct JobCosts {
   cost::Keeping keeping = {};
 };
 
+/// The instances that the section `cluster` names; none if it names other devices too.
+cost::Place place_of(const YamlMap& root);
+
 /// Paths are relative to `folder`. Fails if a file cannot be read; mistakes in the sections are
 /// recorded in the map's file.
 Result<JobCosts> read_job_costs(const YamlMap& root, const std::filesystem::path& folder);

@@ -265,24 +265,6 @@ Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cos
 
 }  // namespace
 
-cost::Place place_of(const YamlMap& root) {
-  cost::Place place;
-  const auto add = [&](const YamlMap& map) {
-    if (const auto instance = map.optional<std::string>("instance"))
-      place.rented.push_back(
-          {*instance, static_cast<double>(map.optional<std::int64_t>("count").value_or(1))});
-    return map.has("instance");
-  };
-  if (const std::optional<YamlMap> section = root.map("cluster")) {
-    add(*section);
-    bool all = true;
-    if (section->is_list_of_maps("nodes"))
-      for (const YamlMap& map : section->maps("nodes")) all &= add(map);
-    if (!all) place.rented.clear();  // the price of a part is none of the whole
-  }
-  return place;
-}
-
 namespace {
 
 /// All sections but `cluster`; nothing where that is wrong.

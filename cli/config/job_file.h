@@ -65,9 +65,6 @@ Result<JobFile> load_job(const std::filesystem::path& path,
 /// Whether a file has a workload. REQUIRES: it is no recording, which may be large.
 bool is_job_file(const std::filesystem::path& path);
 
-/// The instances that the section `cluster` names; none if it names other devices too.
-cost::Place place_of(const YamlMap& root);
-
 /// An error about the job as a whole: adds the file if the error names none, and the line of the
 /// section, or of the key of a section ("plan.tensor"), that it names or that its problem begins
 /// with.

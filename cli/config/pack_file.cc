@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
 #include "cli/config/timed_slices.h"
 #include "sim/base/named_file.h"

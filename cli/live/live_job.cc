@@ -4,7 +4,7 @@
 
 #include "cli/commands/predicted_job.h"
 #include "cli/commands/run_answer.h"
-#include "cli/commands/step_report.h"
+#include "cli/commands/step_result.h"
 #include "cli/config/described_job.h"
 #include "cli/config/fidelity_names.h"
 #include "cli/config/job_file.h"

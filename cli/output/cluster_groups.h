@@ -40,4 +40,8 @@ std::vector<FabricGroup> fabric_groups(const cluster::Cluster&);
 /// The number of links of each type.
 std::vector<std::size_t> links_by_type(const cluster::Cluster&);
 
+/// A self-contained SVG drawing: nodes as boxes below the fabric's switches, links coloured by type,
+/// and a legend with rate, latency and source. Of many identical nodes or switches, it draws a few with their count.
+std::string cluster_svg(const cluster::Cluster&, const std::string& title);
+
 }  // namespace rehearse::cli

@@ -1,4 +1,3 @@
-#include "cli/output/cluster_svg.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include "cli/output/json.h"
 #include "cli/output/rows.h"
 #include "cli/report/report.h"
-#include "profiler/trace/remedies.h"
+#include "profiler/trace/problems.h"
 #include "sim/base/file.h"
 
 namespace rehearse::cli {

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include <fmt/core.h>
+
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -26,7 +28,7 @@ constexpr Change kCalibrate = {"rehearse calibrate job",
                                "simulate plan recommend"};
 
 /// In the order of Method.
-constexpr std::array kRows = {
+constexpr std::array kMethods = {
     Row{"closed",
         "collectives take the time of a calibration or of a closed form, and share no links",
         {{{"--fidelity message", "simulates them as messages that share links", kWithFidelity},
@@ -92,14 +94,14 @@ bool offered(const Change& change, std::string_view command) {
   return std::ranges::find(all, command) != all.end();
 }
 
-const Row& row_of(Method method) { return kRows[static_cast<std::size_t>(method)]; }
+const Row& row_of(Method method) { return kMethods[static_cast<std::size_t>(method)]; }
 
 }  // namespace
 
 std::optional<Method> method_named(std::string_view name) {
-  const auto found = std::ranges::find(kRows, name, &Row::name);
-  if (found == kRows.end()) return std::nullopt;
-  return static_cast<Method>(found - kRows.begin());
+  const auto found = std::ranges::find(kMethods, name, &Row::name);
+  if (found == kMethods.end()) return std::nullopt;
+  return static_cast<Method>(found - kMethods.begin());
 }
 
 Value method_fields(const std::vector<Method>& methods, std::string_view command) {
@@ -120,10 +122,10 @@ std::vector<std::string> method_lines(const std::vector<Method>& methods,
   std::vector<std::string> lines;
   for (const Method method : methods) {
     const Row& row = row_of(method);
-    std::string& line = lines.emplace_back(std::string(row.name) + ": " + std::string(row.meaning));
+    lines.push_back(fmt::format("  {}: {}", row.name, row.meaning));
     for (const Change& change : row.changes)
       if (offered(change, command))
-        line += "; " + std::string(change.what) + " " + std::string(change.effect);
+        lines.push_back(fmt::format("    {} {}", change.what, change.effect));
   }
   return lines;
 }

@@ -37,9 +37,7 @@ std::optional<Method> method_named(std::string_view name);
 
 /// [{name, meaning, changes: [{change, effect}]}]: the changes are those that the command offers.
 Value method_fields(const std::vector<Method>& methods, std::string_view command);
-/// The same as lines for people.
+/// The same as lines for people, the changes below their method.
 std::vector<std::string> method_lines(const std::vector<Method>& methods, std::string_view command);
-
-inline constexpr std::string_view kMethodsTitle = "How this was computed";
 
 }  // namespace rehearse::cli

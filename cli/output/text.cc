@@ -169,7 +169,7 @@ std::string text_of(const Document& document) {
   screen.add(document.content);
   const std::vector<std::string> methods = method_lines(document.methods, document.command);
   if (!methods.empty())
-    screen.block("", fmt::format("{}: {}\n", kMethodsTitle, fmt::join(methods, "\n  ")));
+    screen.block("How this was computed", fmt::format("{}\n", fmt::join(methods, "\n")));
   const std::string rest = screen.text();
   if (document.answer.empty()) return rest;
   return strong(document.answer) + "\n" + rest;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output/value.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "strategies/plan_fields.h"
@@ -12,6 +13,29 @@ using strategies::Candidate, strategies::Field, strategies::FieldValue, strategi
     strategies::Plan, strategies::Said, strategies::Training;
 
 namespace {
+
+using strategies::Candidate, strategies::Field, strategies::FieldKind, strategies::FieldValue,
+    strategies::Section;
+
+template <class Record>
+Json value_json(const Field<Record>& field, const Record& record) {
+  const FieldValue value = field.at.get(record);
+  if (!value) return Json();
+  switch (field.at.kind) {
+    case FieldKind::kFlag: return Json(*value != 0);
+    case FieldKind::kCount: return Json(static_cast<std::uint64_t>(*value));
+    case FieldKind::kNumber: return Json(*value);
+    case FieldKind::kSize: return {{"value", *value}, {"unit", "B"}};
+    case FieldKind::kChoice: return Json(field.at.choices[static_cast<std::size_t>(*value)]);
+  }
+  return Json();
+}
+
+Json stage_json(const strategies::StagePlan& stage) {
+  Json json = {{"name", stage.name}};
+  for (const auto& field : strategies::stage_fields()) json[field.name] = value_json(field, stage);
+  return json;
+}
 
 /// "tensor 8", "ZeRO-3", "full recomputation".
 std::string field_words(const Field<Candidate>& field, const FieldValue& value) {
@@ -49,6 +73,21 @@ std::string figure_words(Figure figure, double value) {
     case Figure::kCarbon: return significant(value) + " gCO2e";
   }
   return "";
+}
+
+Json plan_json(const step::Spec& spec) {
+  const Candidate candidate = strategies::resolved(spec.workload, {spec.training, spec.plan});
+  Json json = Json::object();
+  const auto add = [&](Section section, Json& to) {
+    for (const Field<Candidate>& field : strategies::plan_fields())
+      if (field.at.section == section) to[field.name] = value_json(field, candidate);
+  };
+  for (const Section section : {Section::kTraining, Section::kPlan}) add(section, json);
+  for (const auto& [section, key] : strategies::kMappingsOfPlan) add(section, json[key]);
+  json["stages"] = Json::array();
+  for (const strategies::StagePlan& stage : spec.plan.stages)
+    json["stages"].push_back(stage_json(stage));
+  return json;
 }
 
 }  // namespace rehearse::cli

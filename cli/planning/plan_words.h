@@ -1,10 +1,12 @@
-// Plans and their quantities in words.
+// Plans and their quantities in words, and plans in JSON.
 #pragma once
 
 #include <string>
 
+#include "cli/output/value.h"
 #include "strategies/plan.h"
 #include "strategies/search/search.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::cli {
 
@@ -14,5 +16,9 @@ std::string plan_words(const strategies::Training& training, const strategies::P
 
 /// "1.7 s", "75.2 GiB", "0.31 USD".
 std::string figure_words(strategies::Figure figure, double value);
+
+/// Returns every field of the training and of its plan, by the tables of strategies/plan_fields.h;
+/// fields that were left open have the value that was used.
+Json plan_json(const step::Spec& spec);
 
 }  // namespace rehearse::cli

@@ -1,10 +1,12 @@
 // What the options of `recommend` have in common, whatever runs on them.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "cli/config/job_costs.h"
 #include "cli/output/document.h"
 #include "cost/recommend.h"
 #include "sim/base/warning.h"
@@ -35,5 +37,10 @@ std::vector<std::string> ranking_lines(const cost::Recommendation& found, const 
 std::string counts_line(const cost::Recommendation& found);
 /// Limits that the ends of its intervals exceed, and a stale price of the first option.
 std::vector<Warning> limit_warnings(const cost::Option& best, const cost::Wish& wish);
+
+/// Takes providers, regions and markets from the file where the options give none, and finds the
+/// offers. A wrong name is an error of the option that gives it, or of its line in `file`.
+Result<std::vector<cost::Offer>> offers_of(cost::Wish& wish, const Rent& rent,
+                                           const std::filesystem::path& file);
 
 }  // namespace rehearse::cli

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_input.h"
-#include "sim/cluster/ideal_links.h"
 #include "sim/cluster/instance_shape.h"
 #include "sim/cluster/one_per_node.h"
 #include "sim/cluster/read_cluster.h"

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "cli/study/feed_runs.h"
-#include "models/job/interval.h"
 #include "models/job/lower.h"
 #include "models/job/roofline.h"
 #include "models/store/full_graph.h"

@@ -11,7 +11,7 @@
 #include "cli/validation/plan_choice.h"
 #include "cli/validation/suite.h"
 #include "sim/base/estimate.h"
-#include "strategies/step/measured_parts.h"
+#include "strategies/step/fit_factors.h"
 
 namespace rehearse::cli {
 

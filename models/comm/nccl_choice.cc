@@ -49,8 +49,6 @@ bool available(Algorithm a, Protocol p, CollectiveKind kind, const NcclSetup& s)
   switch (a) {
     case Algorithm::kRing: return true;
     case Algorithm::kTree: return is_reduction_of_all(kind);
-    case Algorithm::kCollnetDirect:
-    case Algorithm::kCollnetChain: return s.collnet && several && is_reduction_of_all(kind);
     case Algorithm::kNvls:
       return s.nvls_from && !several && s.channels >= 2 && is_reduction_of_all(kind) &&
              s.generation >= Generation::kHopper;
@@ -58,7 +56,7 @@ bool available(Algorithm a, Protocol p, CollectiveKind kind, const NcclSetup& s)
       return s.nvls_from && several && s.channels >= 2 && is_reduction_of_all(kind) &&
              s.generation >= Generation::kHopper;
     case Algorithm::kPat: return several && one_per_node && is_half(kind);
-    default:  // none of NCCL's choices
+    default:  // none of NCCL's choices, or in-network reduction, which no network is known to have
       return false;
   }
   return false;
@@ -67,9 +65,7 @@ bool available(Algorithm a, Protocol p, CollectiveKind kind, const NcclSetup& s)
 /// The nominal bandwidth on the wire of an algorithm, in GB/s.
 double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
   const std::size_t column = std::min<std::size_t>(s.nodes, 3) - 1;
-  const std::size_t ll_row = s.nodes == 1 ? at(s.generation)
-                             : s.amd_host ? at(Generation::kAmpere)
-                                          : at(Generation::kVolta);
+  const std::size_t ll_row = at(s.nodes == 1 ? s.generation : Generation::kVolta);
   const double ll_max = nccl::kLlMaxRate[ll_row][column];
   const std::size_t g = at(s.generation);
   const double graph = std::min(s.graph_rate, s.nodes > 1 ? s.network_rate : s.graph_rate) / kGiga;
@@ -99,9 +95,7 @@ double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
       return std::min({inside, s.network_rate / kGiga, s.channels * nccl::kNvlsTree[g][column]});
     }
     case Algorithm::kPat: return 0.75 * rate;
-    case Algorithm::kCollnetDirect:
-    case Algorithm::kCollnetChain:
-    default:  // none of NCCL's choices
+    default:  // not available
       return rate;
   }
   return rate;
@@ -113,12 +107,8 @@ double algorithm_share(Algorithm a, CollectiveKind kind, double ranks, const Ste
     case Algorithm::kRing:
     case Algorithm::kNvls:
     case Algorithm::kNvlsTree: return ranks / steps.all;
-    case Algorithm::kTree:
-    case Algorithm::kCollnetDirect:
-    case Algorithm::kCollnetChain: return is_half(kind) ? 1 : 0.5;
-    case Algorithm::kPat:
-    default:  // none of NCCL's choices
-      return 1;
+    case Algorithm::kTree: return is_half(kind) ? 1 : 0.5;
+    default: return 1;  // PAT
   }
   return 1;
 }
@@ -134,20 +124,15 @@ double latency(Algorithm a, Protocol p, const NcclSetup& s, const Steps& steps) 
   const double nodes = s.nodes, levels = std::log2(nodes), local = s.ranks / nodes;
   switch (a) {
     case Algorithm::kRing: {
-      if (s.nodes > 1) {
-        const double overhead =
-            s.amd_host ? nccl::kNetworkOverheadAmd : nccl::kNetworkOverheadIntel;
-        inside = std::max(inside, p == Protocol::kSimple ? 3 * overhead : overhead);
-      }
+      if (s.nodes > 1)
+        inside = std::max(inside, (p == Protocol::kSimple ? 3 : 1) * nccl::kNetworkOverhead);
       return base + (steps.all - steps.between_nodes) * inside + steps.between_nodes * between;
     }
     case Algorithm::kTree: return base + 2 * ((local - 1) * inside + levels * between);
     case Algorithm::kNvls: return inside + (s.nodes > 1 ? between : 0);
     case Algorithm::kNvlsTree: return base + inside + 2 * levels * between;
-    case Algorithm::kCollnetDirect: return base + inside + between;
-    case Algorithm::kCollnetChain: return base + 2 * (local - 1) * inside + between;
     case Algorithm::kPat: return base + levels * between / 3.5 + 2.8 * s.ranks;
-    default:  // none of NCCL's choices
+    default:  // not available
       return base;
   }
   return base;

@@ -47,8 +47,6 @@ struct NcclSetup {
   /// B/s on the wire that no tree over nodes exceeds. NCCL's own limits grow with its channels, and
   /// would choose trees that take twice as long as rings by the prices of this program.
   std::optional<double> tree_rate = {};
-  bool amd_host = false;  ///< with several nodes: the row of LL's bandwidth
-  bool collnet = false;   ///< in-network reduction is installed
   /// The size in bytes from which NVLS is considered; absent: the fabric has none, or it is unused.
   std::optional<double> nvls_from = {};
 };

@@ -38,9 +38,8 @@ inline constexpr std::array<Triple, 7> kNetworkLatency = {{{2.7, 4.0, 14.0},
                                                            {0, 0, 18},
                                                            {0, 0, 20.9},
                                                            {0, 0, 14}}};
-/// Overhead of a network step inside a node, for Intel hosts and AMD hosts; Simple has three times.
-inline constexpr double kNetworkOverheadIntel = 1.0;
-inline constexpr double kNetworkOverheadAmd = 2.0;
+/// Overhead of a network step inside a node, of Intel hosts; Simple has three times.
+inline constexpr double kNetworkOverhead = 1.0;
 
 // By generation (volta, ampere, hopper, blackwell); columns are 1 node, 2 nodes, more.
 using PerGeneration = std::array<Triple, 4>;

@@ -5,15 +5,65 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
-#include <utility>
 
 #include <fmt/core.h>
 
 #include "sim/base/random.h"
 
 namespace rehearse::control {
+
 namespace {
+
+class Levels {
+ public:
+  Levels(std::size_t windows, std::uint64_t seed) : levels_(windows), random_(seed) {}
+
+  std::vector<double> of(const Segments& segments) {
+    double level = 0;
+    for (double& each : levels_) {
+      const bool begins = random_.uniform() < segments.hazard || level == 0;
+      if (begins) level = segments.low * std::pow(segments.high / segments.low, random_.uniform());
+      each = level;
+    }
+    return levels_;
+  }
+
+  std::vector<double> of(const Walk& walk) {
+    const double low = std::log(walk.low), high = std::log(walk.high);
+    double at = (low + high) / 2;
+    for (double& each : levels_) {
+      each = std::exp(at);
+      // Reflections repeat after twice the width.
+      const double width = high - low,
+                   over = std::fmod(at + walk.step * random_.normal() - low, 2 * width);
+      const double inside = over < 0 ? over + 2 * width : over;
+      at = width > 0 ? low + (inside > width ? 2 * width - inside : inside) : low;
+    }
+    return levels_;
+  }
+
+  std::vector<double> of(const Recorded& recorded) {
+    for (std::size_t w = 0; w < levels_.size(); ++w)
+      levels_[w] = recorded.levels[w % recorded.levels.size()];
+    return levels_;
+  }
+
+  std::vector<double> of(const States& states) {
+    std::uint32_t state = 0;
+    for (double& each : levels_) {
+      if (states.count > 1 && random_.uniform() < states.hazard)
+        state = (state + 1 + random_.below(states.count - 1)) % states.count;
+      each = state + 1.0;
+    }
+    return levels_;
+  }
+
+ private:
+  std::vector<double> levels_;
+  Random random_;
+};
 
 class Run {
  public:
@@ -159,6 +209,78 @@ class Run {
 };
 
 }  // namespace
+
+void Estimator::observe(double logarithm, double windows) {
+  switch (rule_.kind) {
+    case EstimateKind::kLast: estimate_ = logarithm; break;
+    case EstimateKind::kWindow:
+      last_.push_back(logarithm);
+      if (last_.size() > rule_.windows) last_.erase(last_.begin());
+      estimate_ =
+          std::accumulate(last_.begin(), last_.end(), 0.0) / static_cast<double>(last_.size());
+      break;
+    case EstimateKind::kExponential:
+      estimate_ = begun_ ? estimate_ + rule_.share * (logarithm - estimate_) : logarithm;
+      break;
+    case EstimateKind::kBelief: update_belief(logarithm, windows); break;
+  }
+  begun_ = true;
+}
+
+/// The recursion of online change-point detection: each beginning either continues or gives way to a
+/// new segment; each is weighted by the density of the observation under it (Adams and MacKay,
+/// arXiv 0710.3742, 2007), and its level is updated as a normal mean of known noise is.
+void Estimator::update_belief(double logarithm, double windows) {
+  const double noise = std::max(rule_.noise * rule_.noise, 1e-12);
+  const double continues = begun_ ? std::pow(1 - rule_.hazard, windows) : 0;
+  for (Beginning& b : belief_) b.weight *= continues;
+  belief_.push_back({1 - continues, rule_.mean, rule_.spread * rule_.spread});
+  // Densities relative to the largest, because all may be too small.
+  std::vector<double> exponents;
+  for (const Beginning& b : belief_) {
+    const double variance = b.variance + noise, off = logarithm - b.mean;
+    exponents.push_back(-0.5 * (off * off / variance + std::log(variance)));
+  }
+  const double largest = *std::max_element(exponents.begin(), exponents.end());
+  double sum = 0;
+  for (std::size_t i = 0; i < belief_.size(); ++i) {
+    Beginning& b = belief_[i];
+    b.weight *= std::exp(exponents[i] - largest);
+    const double gain = b.variance / (b.variance + noise);
+    b.mean += gain * (logarithm - b.mean);
+    b.variance *= 1 - gain;
+    sum += b.weight;
+  }
+  if (!(sum > 0)) {  // nothing else explains it
+    belief_ = {belief_.back()};
+    sum = belief_.front().weight = 1;
+  }
+  constexpr double kNegligible = 1e-6;
+  std::erase_if(belief_, [&](const Beginning& b) { return b.weight < kNegligible * sum; });
+  double all = 0, mean = 0;
+  for (const Beginning& b : belief_) {
+    all += b.weight;
+    mean += b.weight * b.mean;
+  }
+  for (Beginning& b : belief_) b.weight /= all;
+  estimate_ = mean / all;
+}
+
+std::pair<double, double> range_of(const Context& context) {
+  if (const auto* recorded = std::get_if<Recorded>(&context)) {
+    const auto [low, high] = std::minmax_element(recorded->levels.begin(), recorded->levels.end());
+    return {*low, *high};
+  }
+  if (const auto* states = std::get_if<States>(&context)) return {1, states->count};
+  const auto* segments = std::get_if<Segments>(&context);
+  return segments != nullptr ? std::pair(segments->low, segments->high)
+                             : std::pair(std::get<Walk>(context).low, std::get<Walk>(context).high);
+}
+
+std::vector<double> levels_of(const Context& context, std::size_t windows, std::uint64_t seed) {
+  return std::visit([&](const auto& process) { return Levels(windows, seed).of(process); },
+                    context);
+}
 
 Result<Outcome> run(const Controller& controller, const PriceOf& price) {
   return Run(controller, price).run();

@@ -7,7 +7,7 @@
 
 #include "models/comm/scope_of_cluster.h"
 #include "models/comm/tcp.h"
-#include "models/job/interval.h"
+#include "models/job/roofline.h"
 #include "sim/cluster/catalog.h"
 
 namespace rehearse::job {

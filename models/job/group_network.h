@@ -72,7 +72,7 @@ struct GroupSchedule {
   BottleneckTime bottleneck_link = {};
 
   /// The time of its messages without contention. If calibrated, it is the sum of the phases.
-  /// Otherwise it is the closed form on the slowest of the paths (interval.h), or, where others use
+  /// Otherwise it is the closed form on the slowest of the paths (roofline.h), or, where others use
   /// its links, the time that the bottleneck link needs. The ends of the interval use the ends of
   /// the paths' rates.
   Estimate<Seconds> price(Bytes size) const;

@@ -10,8 +10,8 @@
 #include "models/job/concurrent_groups.h"
 #include "models/job/fold.h"
 #include "models/job/group_network.h"
-#include "models/job/interval.h"
 #include "models/job/lower_parts.h"
+#include "models/job/roofline.h"
 #include "sim/base/check.h"
 #include "sim/program/lower.h"
 

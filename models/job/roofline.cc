@@ -2,7 +2,13 @@
 
 #include <algorithm>
 
+#include "sim/program/occupancy.h"
+
 namespace rehearse::job {
+
+using program::Program;
+using program::ProgramOp;
+
 namespace {
 
 using program::Task;
@@ -34,6 +40,32 @@ bool lacks_durations(const program::Program& job) {
   return std::ranges::any_of(job.programs, [](const program::RankProgram& program) {
     return std::ranges::any_of(program.ops, lacks_duration);
   });
+}
+
+Result<std::size_t> price(Program& program, const comm::CollectiveTime& time_of) {
+  std::size_t priced = 0;
+  for (std::uint32_t r = 0; r < program.ranks(); ++r)
+    for (ProgramOp& op : program.programs[program.program_of[r]].ops) {
+      if (op.task != program::Task::kCollective || !op.sized) continue;
+      const Program::Group& group = program.groups[program.groups_of[r][op.group]];
+      const Seconds time = TRY(time_of(op.collective, group.ranks(), op.bytes));
+      constexpr double kLongest = 86400;  // a collective of more than a day is wrong input
+      if (!(time.s() < kLongest)) return fail("a collective would last " + to_string(time));
+      op.duration = Picoseconds::from(time);
+      ++priced;
+    }
+  return priced;
+}
+
+Estimate<Seconds> on_datasheet_links(Seconds time) {
+  return {time, time * kFastestNetwork, time * kSlowestNetwork, Provenance::kDatasheet};
+}
+
+Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const program::Occupancy& last,
+                                    double by_roofline) {
+  step.high = step.high + (last.compute + last.memory) * (by_roofline * (1 / kLeastOfPeak - 1));
+  if (by_roofline > 0) step.provenance = Provenance::kDatasheet;
+  return step;
 }
 
 }  // namespace rehearse::job

@@ -6,6 +6,9 @@
 #pragma once
 
 #include "models/sharing/slice_law.h"
+#include "sim/base/estimate.h"
+#include "sim/base/units.h"
+#include "sim/cluster/partition.h"
 
 namespace rehearse::sharing {
 
@@ -19,5 +22,18 @@ Estimate<double> rate_by_step(Seconds step, Seconds host, WorkKind kind, bool tr
 
 /// From the scarcer of compute and memory slices to 1. Its provenance is datasheet.
 Estimate<double> rate_by_share(const cluster::MigDevice& device, std::uint32_t profile);
+
+/// Memory on a slice of a job that ran on the whole GPU. The context (kernels' code and local memory)
+/// takes 4.27 MiB per multiprocessor; everything else is the same. Source: jobs of MIGProfiler on
+/// A100 (docs/concepts/sharing.md).
+struct SliceMemory {
+  Estimate<Bytes> used;
+  Bytes usable;
+  bool fits;  ///< used <= usable; memory that is held for moments is not in `used`
+};
+
+/// `used` is the nvidia-smi value on an instance or GPU with that many multiprocessors.
+SliceMemory memory_on_slice(const cluster::MigDevice& device, std::uint32_t profile, Bytes used,
+                            std::uint32_t multiprocessors);
 
 }  // namespace rehearse::sharing

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "models/store/policies.h"
+#include "models/store/meter.h"
 
 namespace rehearse::store {
 

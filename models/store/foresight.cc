@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "models/store/meter.h"
-#include "models/store/policies.h"
 
 namespace rehearse::store {
 namespace {

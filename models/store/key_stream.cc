@@ -24,17 +24,24 @@ void end_batch(KeyStream& stream) {
   stream.ends.push_back(static_cast<std::uint32_t>(stream.accesses.size()));
 }
 
-KeyStream draw_zipf(const Shape& shape, double exponent) {
-  check_size(std::uint64_t{shape.batch} * shape.batches);
+/// Batches of the keys that `next` gives one after another.
+template <class Next>
+KeyStream batches_of(const Shape& shape, Next next) {
+  const std::uint64_t accesses = std::uint64_t{shape.batch} * shape.batches;
+  check_size(accesses);
   KeyStream stream{.keys = shape.keys};
-  stream.accesses.reserve(std::size_t{shape.batch} * shape.batches);
-  const Zipf zipf(shape.keys, exponent);
-  Random random(mixed(shape.seed));
+  stream.accesses.reserve(accesses);
   for (std::uint32_t b = 0; b < shape.batches; ++b) {
-    for (std::uint32_t i = 0; i < shape.batch; ++i) stream.accesses.push_back(zipf.draw(random));
+    for (std::uint32_t i = 0; i < shape.batch; ++i) stream.accesses.push_back(next());
     end_batch(stream);
   }
   return stream;
+}
+
+KeyStream draw_zipf(const Shape& shape, double exponent) {
+  const Zipf zipf(shape.keys, exponent);
+  Random random(mixed(shape.seed));
+  return batches_of(shape, [&] { return zipf.draw(random); });
 }
 
 }  // namespace
@@ -79,37 +86,23 @@ KeyStream epoch_permutations(const Shape& shape) {
 }
 
 KeyStream sequential(const Shape& shape, std::int32_t stride) {
-  check_size(std::uint64_t{shape.batch} * shape.batches);
-  KeyStream stream{.keys = shape.keys};
   const std::int64_t keys = shape.keys;
   std::int64_t key = stride < 0 ? keys - 1 : 0;
-  for (std::uint32_t b = 0; b < shape.batches; ++b) {
-    for (std::uint32_t i = 0; i < shape.batch; ++i) {
-      stream.accesses.push_back(static_cast<Key>(key));
-      key = ((key + stride) % keys + keys) % keys;
-    }
-    end_batch(stream);
-  }
-  return stream;
+  return batches_of(shape, [&] {
+    return static_cast<Key>(std::exchange(key, ((key + stride) % keys + keys) % keys));
+  });
 }
 
 KeyStream runs(const Shape& shape, std::uint32_t run, bool backward) {
   REHEARSE_CHECK(run >= 1 && run <= shape.keys, "{} of {}", run, shape.keys);
-  check_size(std::uint64_t{shape.batch} * shape.batches);
-  KeyStream stream{.keys = shape.keys};
-  stream.accesses.reserve(std::size_t{shape.batch} * shape.batches);
   Random random(mixed(shape.seed));
   Key first = 0;
   std::uint32_t left = 0;
-  for (std::uint32_t b = 0; b < shape.batches; ++b) {
-    for (std::uint32_t i = 0; i < shape.batch; ++i) {
-      if (left == 0) first = random.below(shape.keys - run + 1), left = run;
-      --left;
-      stream.accesses.push_back(backward ? first + left : first + (run - 1 - left));
-    }
-    end_batch(stream);
-  }
-  return stream;
+  return batches_of(shape, [&] {
+    if (left == 0) first = random.below(shape.keys - run + 1), left = run;
+    --left;
+    return backward ? first + left : first + (run - 1 - left);
+  });
 }
 
 KeyStream in_turn(std::span<const KeyStream> streams) {

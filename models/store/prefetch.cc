@@ -31,4 +31,14 @@ Seconds time_per_batch(const std::vector<BatchTimes>& times, std::size_t first) 
   return (times.back().step_end - before) / static_cast<double>(times.size() - first);
 }
 
+Seconds read_time(const Traffic& traffic, const Drive& drive, std::size_t first) {
+  double requests = 0, units = 0;
+  for (std::size_t b = first; b < traffic.batches.size(); ++b) {
+    const BatchTraffic& batch = traffic.batches[b];
+    requests += static_cast<double>(batch.misses + batch.fills);
+    units += static_cast<double>(batch.reads + batch.fills);
+  }
+  return drive.latency * requests + drive.unit * units / drive.rate;
+}
+
 }  // namespace rehearse::store

@@ -39,4 +39,15 @@ std::vector<BatchTimes> times_of(const Traffic& traffic, const Prefetch& prefetc
 /// REQUIRES: first < times.size().
 Seconds time_per_batch(const std::vector<BatchTimes>& times, std::size_t first);
 
+/// The drive of a cache serves one request at a time: each waits, then its units are transferred.
+struct Drive {
+  Seconds latency;  ///< per request
+  ByteRate rate;
+  Bytes unit;  ///< size of one
+};
+
+/// Time of the requests and units of the batches from `first` on. Each unit that fills the cache is
+/// a separate request.
+Seconds read_time(const Traffic& traffic, const Drive& drive, std::size_t first = 0);
+
 }  // namespace rehearse::store

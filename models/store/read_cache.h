@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "models/store/drive.h"
 #include "models/store/prefetch.h"
 #include "sim/base/yaml.h"
 

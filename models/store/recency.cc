@@ -1,6 +1,5 @@
 // Policies based on past accesses: lru, with and without readahead, and lfu.
 #include "models/store/meter.h"
-#include "models/store/policies.h"
 
 namespace rehearse::store {
 namespace {

@@ -1,9 +1,9 @@
-#include "models/workload/conv_families.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/core.h>
+
+#include "models/workload/description.h"
 
 namespace rehearse::workload {
 namespace {

@@ -1,9 +1,8 @@
-#include "models/workload/dlrm.h"
-
 #include <numeric>
 
 #include <fmt/core.h>
 
+#include "models/workload/description.h"
 #include "models/workload/layer_builder.h"
 
 namespace rehearse::workload {

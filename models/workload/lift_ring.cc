@@ -1,8 +1,7 @@
-#include "models/workload/lift_ring.h"
-
 #include <map>
 
-#include "models/workload/lift_order.h"
+#include "models/workload/lift_steps.h"
+#include "models/workload/lift_traffic.h"
 #include "profiler/replay/collectives.h"
 
 namespace rehearse::workload::lifting {

@@ -62,4 +62,9 @@ Layers find_layers(const Recording& recording, const StepUnits& step);
 void fill_memory(const StepUnits& step, const Layers& of, const OpMaker& maker,
                  const Shares& shares, Workload& workload, std::vector<std::string>& notes);
 
+/// Finds the messages of a ring by their size and the attention next to them, and joins the parts in
+/// which a rank computes attention, one for the keys of each rank, to one unit. Changes nothing if
+/// no message in the forward pass holds the keys, the values or both of an attention next to it.
+void join_ring(const Recording& recording, StepUnits& step);
+
 }  // namespace rehearse::workload::lifting

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "models/workload/lift_order.h"
 #include "profiler/replay/collectives.h"
 #include "sim/base/text.h"
 

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/workload/lift_ring.h"
 #include "models/workload/lift_steps.h"
 #include "profiler/trace/collective_names.h"
 

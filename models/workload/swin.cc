@@ -1,7 +1,6 @@
-#include "models/workload/swin.h"
-
 #include <fmt/core.h>
 
+#include "models/workload/description.h"
 #include "models/workload/layer_builder.h"
 #include "models/workload/transformer_block.h"
 

@@ -12,16 +12,33 @@
 // docs/concepts/micro-benchmarks.md has the reasons.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "profiler/bench/statistics.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 
 namespace rehearse::bench {
+
+struct Summary {
+  Seconds median = Seconds::s(0), mean = Seconds::s(0), min = Seconds::s(0), p10 = Seconds::s(0),
+          p90 = Seconds::s(0);
+  std::size_t samples = 0;
+  /// The half-width of the mean's 95 % interval, relative to the mean; infinite with fewer than two
+  /// samples.
+  double half_width = 0;
+};
+
+/// Percentiles are interpolated linearly between the two nearest samples.
+/// REQUIRES: at least one sample, each finite and above zero.
+Summary summarize(std::span<const Seconds> samples);
+
+/// Half-width of the 95 % interval of a mean, in standard errors: Student's t with
+/// `samples` - 1 degrees of freedom. REQUIRES: samples >= 2.
+double student_95(std::size_t samples);
 
 /// Result of one batch of launches.
 struct Batch {

@@ -55,23 +55,11 @@ class Slots {
   }
 
   /// The slot of a handle; null if the handle is no longer valid.
-  Slot* find(const void* handle) {
-    const std::uint64_t at = (number_of(handle) & kSlots) - 1;
-    Slot* slots = slots_.load(std::memory_order_acquire);
-    if (!slots || at >= kSize) return nullptr;
-    const std::uint64_t use = number_of(handle) >> kSlotBits;
-    return slots[at].use.load(std::memory_order_acquire) == use ? &slots[at] : nullptr;
-  }
+  Slot* find(const void* handle) { return find_within(handle, 0); }
 
   /// The same, also for a short while after the slot was returned. Data read there is valid only if
   /// the slot is found again after reading.
-  Slot* find_given(const void* handle) {
-    const std::uint64_t at = (number_of(handle) & kSlots) - 1;
-    Slot* slots = slots_.load(std::memory_order_acquire);
-    if (!slots || at >= kSize) return nullptr;
-    const std::uint64_t use = number_of(handle) >> kSlotBits;
-    return slots[at].use.load(std::memory_order_acquire) - use <= 1 ? &slots[at] : nullptr;
-  }
+  Slot* find_given(const void* handle) { return find_within(handle, 1); }
 
   /// Returns a slot. False if another thread did so.
   bool give(const void* handle) {
@@ -91,6 +79,15 @@ class Slots {
   }
 
  private:
+  /// The slot of a handle that was used at most so many times since.
+  Slot* find_within(const void* handle, std::uint64_t uses) {
+    const std::uint64_t at = (number_of(handle) & kSlots) - 1;
+    Slot* slots = slots_.load(std::memory_order_acquire);
+    if (!slots || at >= kSize) return nullptr;
+    const std::uint64_t use = number_of(handle) >> kSlotBits;
+    return slots[at].use.load(std::memory_order_acquire) - use <= uses ? &slots[at] : nullptr;
+  }
+
   Slot* memory() {
     Slot* slots = slots_.load(std::memory_order_acquire);
     if (slots) return slots;

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "profiler/ingest/rank_number.h"
+#include "profiler/ingest/numbers.h"
 
 namespace rehearse::ingest {
 namespace {

@@ -14,7 +14,7 @@
 #include "profiler/ingest/byte_source.h"
 #include "profiler/ingest/nsys_rows.h"
 #include "profiler/ingest/nsys_tables.h"
-#include "profiler/ingest/rank_number.h"
+#include "profiler/ingest/numbers.h"
 #include "sim/base/file.h"
 #include "sim/sqlite/sqlite.h"
 

@@ -75,4 +75,7 @@ class Problems {
   std::array<std::string, kProblemKinds> first_;
 };
 
+/// The remedy, as an instruction, "record again with …"; empty for harmless problems.
+std::string_view remedy_of(ProblemKind kind);
+
 }  // namespace rehearse::trace

@@ -7,7 +7,6 @@
 #include <sqlite3.h>
 
 #include "profiler/trace/store.h"
-#include "profiler/trace/store_seal.h"
 #include "profiler/trace/store_tables.h"
 #include "sim/sqlite/sqlite.h"
 

@@ -2,12 +2,14 @@
 // statements that create, write and read the tables follow from this (docs/formats/store.md).
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "profiler/trace/trace.h"
+#include "sim/base/result.h"
 
 namespace rehearse::trace {
 
@@ -209,5 +211,14 @@ std::string column_names(const Table<Row, Members...>& table) {
 
 /// The statements that make an empty store.
 std::string schema();
+
+// --- The checksum at the end of a store, after the pages of SQLite, which ignores it.
+
+/// Appends the checksum of all bytes of a file that is otherwise complete.
+Status seal(const std::filesystem::path& path);
+
+enum class Seal { kNone, kIntact, kBroken };
+/// Whether the file ends with the checksum of the bytes before. kBroken also if it cannot be read.
+Seal seal_of(const std::filesystem::path& path);
 
 }  // namespace rehearse::trace

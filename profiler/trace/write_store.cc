@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include "profiler/trace/store.h"
-#include "profiler/trace/store_seal.h"
 #include "profiler/trace/store_tables.h"
 #include "sim/base/file.h"
 #include "sim/sqlite/sqlite.h"

@@ -1,5 +1,4 @@
-// The same devices, each on its own node. The difference is the cost or gain of sharing
-// nodes.
+// Clusters derived from another one.
 #pragma once
 
 #include "sim/cluster/cluster.h"
@@ -11,5 +10,14 @@ namespace rehearse::cluster {
 /// same, with more endpoints. Routes are recomputed; given routes are left out. Fails with one line
 /// if nodes are joined by their own links instead of a fabric (a torus of devices), or by nothing.
 Result<Cluster> with_one_device_per_node(const Cluster& cluster);
+
+enum class LinkPart : std::uint8_t {
+  kWithinNodes,  ///< both ends of one node: NVLink, PCIe, sockets
+  kAll,          ///< the network, too
+};
+
+/// No latency, and an infinite rate. Routes are computed again, except for given ones; changes of
+/// the replaced links are dropped. Never fails for a valid cluster.
+Cluster with_ideal_links(const Cluster& cluster, LinkPart part);
 
 }  // namespace rehearse::cluster

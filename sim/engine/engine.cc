@@ -10,7 +10,6 @@
 #include "sim/base/check.h"
 #include "sim/engine/carrier.h"
 #include "sim/engine/event_queue.h"
-#include "sim/engine/first_come.h"
 #include "sim/engine/flows.h"
 #include "sim/engine/messages.h"
 #include "sim/engine/servers.h"

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "sim/fleet/ahead.h"
 #include "sim/fleet/fleet.h"
 #include "sim/fleet/places.h"
 #include "sim/fleet/running.h"

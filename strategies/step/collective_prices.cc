@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "models/job/interval.h"
+#include "models/job/roofline.h"
 #include "strategies/boundaries.h"
 
 namespace rehearse::step {

@@ -1,11 +1,12 @@
 #include "strategies/step/conditions.h"
 
 #include <algorithm>
-#include <vector>
+#include <cmath>
 
 #include <fmt/core.h>
 
 namespace rehearse::step {
+
 namespace {
 
 struct Row {
@@ -107,6 +108,16 @@ void read_host(const YamlMap& map, std::span<Conditions> all) {
 }
 
 }  // namespace
+
+Estimate<Seconds> interval_of(const Estimate<Seconds>& step, const ByFactor<double>& shares,
+                              const Known& known) {
+  double down = std::log(known.step.low), up = std::log(known.step.high);
+  for (std::size_t k = 0; k < kFactors; ++k) {
+    down = std::hypot(down, shares[k] * std::log(known.factors[k].low));
+    up = std::hypot(up, shares[k] * std::log(known.factors[k].high));
+  }
+  return {step.value, step.value * std::exp(-down), step.value * std::exp(up), step.provenance};
+}
 
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise) {
   const double memory = elementwise == workload::Elementwise::kUnfused ? kEagerShare : kFusedShare;

@@ -2,25 +2,56 @@
 //
 // Benchmarks of operations run cool and alone; a training step sustains less. These constants are
 // the difference. The shipped ones were fitted on published jobs (docs/accuracy.md lists the
-// rows); `rehearse calibrate job` fits factors on parts of a step to measured steps (factors.h).
+// rows); `rehearse calibrate job` fits factors on parts of a step to measured steps (ByFactor).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/compute/op_cost.h"
 #include "models/host/host.h"
 #include "models/workload/transformer.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
+#include "sim/base/units.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
+#include "sim/program/origin.h"
 #include "strategies/job_of_layout.h"
-#include "strategies/step/factors.h"
 #include "strategies/step/regimes.h"
 
 namespace rehearse::step {
+
+/// How many times as long as predicted the parts of a step take on the user's machines. The parts are
+/// those that differ between plans: computing, launches of the host, messages between nodes, and the
+/// fixed time. Measured steps determine some of the factors and not others (fit_factors.h). A plan
+/// whose step consists of parts that no measured step had keeps their uncertainty: the interval of a
+/// step is that of each factor by its share of the step.
+enum class Factor : std::uint8_t { kComputing, kHost, kNetwork, kFixed };
+inline constexpr std::size_t kFactors = 4;
+inline constexpr std::array<std::string_view, kFactors> kFactorNames = {"computing", "host",
+                                                                        "network", "fixed"};
+
+template <class T>
+using ByFactor = std::array<T, kFactors>;
+
+/// What is known after measured steps: 90 % intervals of the remaining errors.
+struct Known {
+  ByFactor<program::Interval> factors = {};
+  program::Interval step;  ///< of a step as a whole, with all factors known
+  /// The regimes (regimes.h) of the measured steps. In any other the regime's interval remains.
+  std::vector<std::string> regimes;
+};
+
+/// The interval of a step with these shares of its time; errors are independent, and relative
+/// (logarithms).
+Estimate<Seconds> interval_of(const Estimate<Seconds>& step, const ByFactor<double>& shares,
+                              const Known& known);
 
 /// Bounds of Conditions::scale, and of factors on other parts of a step.
 inline constexpr double kLeastScale = 0.5, kMostScale = 3, kLeastPart = 0.1, kMostPart = 10;

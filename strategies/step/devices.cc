@@ -5,12 +5,30 @@
 
 #include <fmt/core.h>
 
+#include "models/compute/device_facts.h"
+#include "models/host/host.h"
 #include "sim/cluster/catalog.h"
-#include "strategies/step/known_prices.h"
-#include "strategies/step/run_ahead.h"
+#include "strategies/step/regimes.h"
 
 namespace rehearse::step {
+
+using workload::Op;
+
 namespace {
+
+/// The sustained share of the peak in a block of nanotron's sweep on one rank, eager: 8.9 ms for
+/// 3.1 TFLOP on an H100.
+constexpr double kSustained = 0.35;
+
+/// The steps of whose host a pipeline over nodes was measured.
+constexpr std::string_view kMeasuredHost = "nanotron";
+
+host::Sends sends_of(const workload::Layout& layout, const Situation& situation) {
+  if (layout.stages.size() == 1) return host::Sends::kNone;
+  return situation.pipeline_over_nodes && situation.network == comm::NetworkKind::kEfa
+             ? host::Sends::kEfa
+             : host::Sends::kLinks;
+}
 
 /// The rate of pinned copies between device and host: 0.8 of the lanes' rate, as in links.csv for
 /// PCIe.
@@ -90,6 +108,53 @@ Result<DeviceKind> kind_named(const std::string& name, const cluster::Cluster& c
 
 }  // namespace
 
+Estimate<Seconds> OpPrice::estimate(const Op& op) const {
+  if (op.host && op.measured) return *op.measured;
+  if (op.host || !cost_) {
+    // The memory rate of updates on the host. Hosts differ by a factor of two in both directions.
+    constexpr ByteRate kHostMemory = ByteRate::gb_per_s(50);
+    const Seconds time = bytes_of(op) / kHostMemory;
+    Estimate<Seconds> update = {time, time * 0.5, time * 2, Provenance::kDatasheet};
+    // The drives read what comes next, and write what is done, while the host updates.
+    if (nvme_rate_)
+      update = mapped(update, [&](Seconds s) { return std::max(s, op.nvme / *nvme_rate_); });
+    return update;
+  }
+  // Training in FP8 pays for scaling and casting, and keeps attention in half precision: a share of
+  // the half-precision time, not the time of the bare product.
+  const bool fp8 = op.dtype == workload::Dtype::kFp8;
+  double scale = conditions_.scale;
+  Estimate<Seconds> time{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
+  if (fp8 && !op.measured) {
+    Op half = op;
+    half.dtype = workload::Dtype::kBf16;
+    time = cost_->time(half);
+    if (op.kind == workload::OpKind::kGemm) scale *= conditions_.fp8;
+  } else {
+    // A measurement on this device is better than a recording on another.
+    const std::optional<Estimate<Seconds>> alone =
+        op.measured && measured_ ? cost_->measured(op) : std::nullopt;
+    time = alone ? *alone
+           : op.measured && measured_
+               ? measured_->to.carried(measured_->from.time(op), op, measured_->from)
+               : cost_->time(op);
+  }
+  time = time * scale;
+  if (op.measured) return time;
+  Estimate<Seconds> job = {time.value, time.value * conditions_.fastest,
+                           time.value * conditions_.slowest, time.provenance};
+  // Conditions are fitted to matrix products; the laws are less certain about convolutions.
+  if (op.kind == workload::OpKind::kConvolution) {
+    job.low = std::min(job.low, time.low);
+    job.high = std::max(job.high, time.high);
+  }
+  return job;
+}
+
+Seconds OpPrice::idle(const Op& op) const {
+  return op.host || !cost_ ? Seconds::s(0) : conditions_.idle_per_kernel * op.kernels;
+}
+
 Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Cluster& cluster,
                             const Spec& spec, std::span<const compute::Calibration> calibrations) {
   const std::uint32_t ranks = layout.ranks();
@@ -168,6 +233,30 @@ Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layou
     memory.push_back(memory::fullest(of_kind));
   }
   return memory;
+}
+
+memory::RunAhead run_ahead(const workload::Layout& layout, const workload::Stage& stage,
+                           const cluster::Cluster& cluster, const cluster::Gpu& gpu) {
+  const double microbatch =
+      layout.samples_per_step / layout.microbatches / layout.stages.front().degrees.data;
+  const bool zero = stage.states.update.has_value() || stage.gathering.weights > 0;
+  const Situation situation = situation_of(layout, cluster, microbatch, zero);
+  if (regime_of(situation).mostly_stalls()) return memory::RunAhead::kNone;
+  if (layout.stages.size() == 1) return memory::RunAhead::kAll;
+
+  const host::BlockTimes block = host::block_times(
+      host::implementation_named(kMeasuredHost), stage.degrees.tensor, sends_of(layout, situation));
+  double launches = 0, flops = 0;
+  for (const workload::Chunk& chunk : stage.chunks)
+    for (const workload::Layer& layer : chunk.layers) {
+      launches += layer.count * layer.host_work;
+      for (const workload::Op& op : layer.forward)
+        flops += layer.count * workload::flops_of(op).flop();
+    }
+  const compute::DeviceFacts facts = compute::facts_of(gpu);
+  const FlopRate peak = peak_of(facts, workload::Dtype::kBf16);
+  const Seconds kernels = Flops::flop(flops) / (peak * kSustained);
+  return kernels > block.forward * launches ? memory::RunAhead::kAll : memory::RunAhead::kWarmUp;
 }
 
 }  // namespace rehearse::step

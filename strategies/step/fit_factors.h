@@ -1,4 +1,4 @@
-// Fits the factors of a step's parts (factors.h) to measured steps: `rehearse calibrate job`.
+// Fits the factors of a step's parts to measured steps: `rehearse calibrate job`.
 //
 // The logarithm of a measured step is that of the predicted one, plus an error that no factor
 // explains. A factor is 1 but for the error of predictions without measurements: its prior. The fit
@@ -14,7 +14,8 @@
 
 #include "sim/base/result.h"
 #include "sim/base/units.h"
-#include "strategies/step/factors.h"
+#include "strategies/step/conditions.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::step {
 
@@ -67,5 +68,32 @@ struct Information {
 };
 /// `shares`: of the step, in the parts that factors apply to.
 Information information_of(const FactorFit& fit, const ByFactor<double>& shares);
+
+// --- Measured steps of other plans correct a predicted step, without predicting it anew: a factor on a
+// part of a step counts by the share of that part.
+
+/// A predicted step, as far as factors on its parts change it.
+struct StepParts {
+  Estimate<Seconds> time;
+  Seconds stall = Seconds::s(0);
+  ByFactor<double> shares = {};             ///< of the time, in the parts that factors apply to
+  ByFactor<program::Interval> before = {};  ///< priors of the factors
+  Regime regime = {};
+};
+
+/// `step`: of this job on this cluster.
+StepParts parts_of(const Step& step, const Spec& spec, const cluster::Cluster& cluster);
+
+/// The interval of steps of its regime that no factor explains, stalls included.
+program::Interval unexplained(const StepParts& parts);
+
+/// The factors that measured steps of some plans of a job give. Fails as fit_factors() does.
+/// REQUIRES: as many times as parts, and at least one; times above zero.
+Result<FactorFit> fit_parts(std::span<const StepParts* const> parts,
+                            std::span<const Seconds> measured);
+
+/// The step of another plan after a fit to those with `measured` parts.
+Estimate<Seconds> corrected(const StepParts& parts, const FactorFit& fit,
+                            std::span<const StepParts* const> measured);
 
 }  // namespace rehearse::step

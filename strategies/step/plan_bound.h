@@ -16,7 +16,7 @@
 #include "strategies/layer_split.h"
 #include "strategies/states.h"
 #include "strategies/step/collective_prices.h"
-#include "strategies/step/order_profile.h"
+#include "strategies/step/order_times.h"
 #include "strategies/step/plan_costs.h"
 
 namespace rehearse::step {

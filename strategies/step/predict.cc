@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "models/comm/scope_of_cluster.h"
-#include "models/job/interval.h"
 #include "models/job/program_ops.h"
+#include "models/job/roofline.h"
 #include "sim/graph/critical_path.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/step/devices.h"

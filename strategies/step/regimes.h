@@ -70,7 +70,7 @@ Situation situation_of(const workload::Layout& layout, const cluster::Cluster& c
 
 const Regime& regime_of(const Situation& situation);
 
-/// The part of a regime's interval that is not of a factor on a part of the step (factors.h): the
+/// The part of a regime's interval that is not of a factor on a part of the step: the
 /// host's is its own.
 program::Interval beyond_factors(const Regime& regime);
 

@@ -8,7 +8,7 @@
 #include "models/workload/selective.h"
 #include "profiler/replay/lower.h"
 #include "profiler/trace/align.h"
-#include "strategies/step/op_price.h"
+#include "strategies/step/devices.h"
 #include "tests/support/a100_nodes.h"
 #include "tests/support/recorded_ranks.h"
 #include "tests/support/recorded_step.h"

@@ -10,7 +10,7 @@
 #include "strategies/step/closed_step.h"
 #include "strategies/step/collective_prices.h"
 #include "strategies/step/devices.h"
-#include "strategies/step/order_profile.h"
+#include "strategies/step/order_times.h"
 #include "tests/support/plan_spaces.h"
 
 namespace rehearse {

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "profiler/bench/statistics.h"
+#include "profiler/bench/measure.h"
 
 namespace rehearse::bench {
 namespace {

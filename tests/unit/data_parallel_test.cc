@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/job/price.h"
+#include "models/job/roofline.h"
 #include "sim/engine/engine.h"
 #include "sim/program/lower.h"
 #include "sim/program/rank_builder.h"

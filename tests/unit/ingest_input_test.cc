@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "profiler/ingest/input.h"
-#include "profiler/ingest/rank_number.h"
+#include "profiler/ingest/numbers.h"
 #include "profiler/trace/store.h"
 #include "sim/base/file.h"
 #include "tests/support/data.h"

@@ -4,7 +4,6 @@
 
 #include "models/comm/transfer.h"
 #include "models/job/calibrated.h"
-#include "models/job/interval.h"
 #include "models/job/lower.h"
 #include "models/job/program_ops.h"
 #include "models/job/roofline.h"
@@ -260,7 +259,7 @@ TEST_CASE("computing that overlaps a collective takes longer, in every form") {
 }
 
 TEST_CASE("one graph takes the prices at each end of their intervals") {
-  // On links of a datasheet a time is 0.8 to 1.5 times its value (interval.h). 1 MB is sent in
+  // On links of a datasheet a time is 0.8 to 1.5 times its value (roofline.h). 1 MB is sent in
   // 12 us, then 4 MB among two ranks take 44 us: 56 us. A kernel of 200 us runs all the while, and
   // loses a fifth of the collective's time: 8.8 us.
   const Program apart =

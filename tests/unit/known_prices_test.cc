@@ -1,11 +1,11 @@
 // Prices are known by the op, never by a hash of it.
-#include "strategies/step/known_prices.h"
-
 #include <array>
 #include <cstring>
 #include <string>
 
 #include <catch2/catch.hpp>
+
+#include "strategies/step/devices.h"
 
 namespace rehearse::step {
 namespace {

@@ -1,7 +1,7 @@
 // Recorded collectives with more or fewer bytes.
-#include "cli/commands/message_law.h"
-
 #include <catch2/catch.hpp>
+
+#include "cli/commands/kernel_laws.h"
 
 namespace rehearse::cli {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "cli/config/read_plan.h"
 #include "cli/output/json.h"
-#include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "models/comm/schedule.h"
 #include "strategies/check_plan.h"

@@ -2,7 +2,7 @@
 // and its optimizer and checkpoints are never there twice.
 #include <catch2/catch.hpp>
 
-#include "cli/config/recorded_links.h"
+#include "cli/config/recorded_workload.h"
 #include "models/compute/op_cost.h"
 #include "models/workload/lift.h"
 #include "profiler/ingest/input.h"

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include "cli/output/json.h"
-#include "cli/report/accuracy.h"
 #include "cli/report/timeline_sheet.h"
 #include "sim/base/file.h"
 #include "tests/support/data.h"

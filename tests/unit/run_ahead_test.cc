@@ -1,12 +1,11 @@
 // How far a host is ahead of its device.
-#include "strategies/step/run_ahead.h"
-
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
 #include "models/workload/transformer.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
+#include "strategies/step/devices.h"
 #include "tests/support/laid_out.h"
 
 namespace rehearse::step {

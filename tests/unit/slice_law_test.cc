@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/sharing/slice_memory.h"
+#include "models/sharing/slice_rate.h"
 #include "tests/validation/studies/sharing/unmeasured.h"
 
 namespace rehearse::sharing {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "strategies/step/measured_parts.h"
+#include "strategies/step/fit_factors.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::step {

@@ -8,7 +8,7 @@
 
 #include "sim/base/random.h"
 #include "sim/base/statistics.h"
-#include "strategies/step/measured_parts.h"
+#include "strategies/step/fit_factors.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {

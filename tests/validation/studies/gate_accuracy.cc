@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "cli/check/history.h"
-#include "cli/check/past.h"
 #include "cli/check/run_store.h"
 #include "profiler/compare/compare_runs.h"
 #include "profiler/compare/pool.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "models/sharing/slice_memory.h"
+#include "models/sharing/slice_rate.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
