@@ -161,9 +161,9 @@ void separate(Program& program, const program::Lowered& alone) {
   program.programs = std::move(own);
 }
 
-/// The collectives of each tenant slow the kernels of the others on the same device. Its own kernels
-/// have their times with its own collectives.
-void interfere(graph::GraphBuilder& builder, std::span<const Tenant> tenants,
+/// The collectives of each tenant slow the kernels of the others on the same device, but not of those
+/// that have priority. Its own kernels have their times with its own collectives.
+void interfere(graph::GraphBuilder& builder, std::span<const Tenant> tenants, Policy policy,
                std::span<const std::uint32_t> periods,
                std::span<const program::Lowered* const> lowered) {
   using Devices = std::map<std::uint32_t, std::vector<OpId>>;  // by number of the rank
@@ -196,7 +196,8 @@ void interfere(graph::GraphBuilder& builder, std::span<const Tenant> tenants,
     std::vector<comm::DeviceOps> devices;
     for (auto& [rank, compute] : kernels[t]) {
       comm::DeviceOps device{.compute = std::move(compute), .communication = {}};
-      for (std::size_t other = 0; other < tenants.size(); ++other)
+      for (std::size_t other = 0; other < (policy == Policy::kPriority ? t : tenants.size());
+           ++other)
         if (const auto found = collectives[other].find(rank);
             other != t && found != collectives[other].end())
           device.communication.insert(device.communication.end(), found->second.begin(),
@@ -276,7 +277,7 @@ Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sh
   if (sharing.policy == Policy::kMps || sharing.policy == Policy::kPriority) {
     std::vector<const program::Lowered*> lowered;
     for (const Together::Part& part : together.parts_) lowered.push_back(&part.lowered);
-    interfere(onto.builder, tenants, periods, lowered);
+    interfere(onto.builder, tenants, sharing.policy, periods, lowered);
   }
   for (const graph::Capacity& link : onto.builder.so_far().capacities())
     if (!link.changes.empty())

@@ -70,11 +70,11 @@ TEST_CASE("a collective of one job slows the kernels of the other where they sha
                   chain("b", {{.kernel_us = 0, .gap_us = 100, .gap = program::Task::kCollective}})},
                  {.policy = policy});
   };
-  for (const Policy policy : {Policy::kMps, Policy::kPriority}) {
-    CHECK(found(policy)[0].shared.us() == Approx(112));
-    CHECK(found(policy)[0].loss.compute.us() == Approx(12));
-    CHECK(found(policy)[1].slowdown() == Approx(1));
-  }
+  CHECK(found(Policy::kMps)[0].shared.us() == Approx(112));
+  CHECK(found(Policy::kMps)[0].loss.compute.us() == Approx(12));
+  CHECK(found(Policy::kMps)[1].slowdown() == Approx(1));
+  // The first has priority.
+  CHECK(found(Policy::kPriority)[0].slowdown() == Approx(1));
   CHECK(found(Policy::kTimeSlice)[0].slowdown() == Approx(1));
 }
 
