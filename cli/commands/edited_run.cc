@@ -10,7 +10,7 @@ namespace {
 Result<ReplayRun> run_at(const ReplayJob& job, const std::vector<Edit>& edits, Bound bound) {
   replay::RecordedProgram program = job.recorded.graph.program;
   for (const Edit& edit : edits) program = TRY(edit.apply(std::move(program), bound));
-  return run_program(job, std::move(program));
+  return run_program(job, std::move(program), bound);
 }
 
 }  // namespace

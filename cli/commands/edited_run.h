@@ -11,9 +11,6 @@
 
 namespace rehearse::cli {
 
-/// An end of the interval of what an edit assumes.
-enum class Bound : std::uint8_t { kLow, kValue, kHigh };
-
 /// Makes a program of the recording from another.
 struct Edit {
   std::function<Result<replay::RecordedProgram>(replay::RecordedProgram program, Bound)> apply;

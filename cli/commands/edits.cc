@@ -83,8 +83,8 @@ constexpr NamedEdit kEdits[] = {
      [](const std::string&) {
        return std::string(
            "another number format: times by the ratio of the cost laws; operators cast their "
-           "weights, and an input that no selected operator made; the host's work for casts is "
-           "left out");
+           "weights, and an input that no selected operator made; products in FP8 quantise their "
+           "inputs by kernels of their own; the host's work for casts is left out");
      }},
     {"--samples",
      "N, the samples of a pass (microbatch): kernels by the cost laws of the recorded GPU",

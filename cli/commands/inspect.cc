@@ -174,13 +174,21 @@ Value rank_fields(const Inspected& found, std::size_t index) {
   const trace::Rank& r = found.input.recordings[index].rank();
   const std::uint32_t number = r.info.rank.value_or(static_cast<std::uint32_t>(index));
   Value steps = Value::array(), devices = Value::array(), facts = Value::array();
+  std::optional<Nanoseconds> device_ended;
   if (found.graph)
     for (std::size_t s = 0; s < found.graph->program.replays[index].steps.size(); ++s) {
-      const replay::Step& step = found.graph->program.replays[index].steps[s].step;
+      const replay::StepOps& ops = found.graph->program.replays[index].steps[s];
+      const replay::Step& step = ops.step;
       Value row = {{"", "rank", number},
                    {"name", "step", step.name},
                    {"partial", step.partial},
                    {"measured_s", "measured", bare((step.end - step.start).seconds()), in::kMs}};
+      if (ops.measured_device_end) {
+        const Nanoseconds from = device_ended.value_or(step.start);
+        row["gpu"] = {{"measured_s", "GPU measured",
+                       bare((*ops.measured_device_end - from).seconds()), in::kMs}};
+        device_ended = ops.measured_device_end;
+      }
       if (const auto energy = energy_of(found, index, s)) {
         row.show("energy_j", "energy", bare(energy->total()), in::kJoules);
         row.show("idle_energy_j", "of it idle", bare(energy->idle), in::kJoules);

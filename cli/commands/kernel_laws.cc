@@ -244,7 +244,12 @@ Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::Recorded
       ++changed;
       const Operator& of = operators[*number];
       double casts = of.cast_weights;
-      if (*number == 0 || !chosen.contains(*number - 1)) casts += elements_of_input(of);
+      // The law of products in FP8 has the quantisation of their inputs.
+      const bool quantised =
+          edit.format == Dtype::kFp8 &&
+          (of.ops.front().kind == OpKind::kGemm || of.ops.front().kind == OpKind::kConvolution);
+      if (!quantised && (*number == 0 || !chosen.contains(*number - 1)))
+        casts += elements_of_input(of);
       const double bytes =
           workload::bytes_of(edit.format) + workload::bytes_of(of.ops.front().dtype);
       const Op cast{.name = "cast", .kind = OpKind::kElementwise, .bytes = Bytes::b(casts * bytes)};

@@ -8,8 +8,10 @@
 
 #include "cli/config/job_file.h"
 #include "cli/output/run_events.h"
+#include "models/comm/interference.h"
 #include "models/workload/lift_operands.h"
 #include "profiler/ingest/input.h"
+#include "profiler/replay/attribution.h"
 #include "profiler/replay/batch_requests.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -147,6 +149,9 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
         "no collective of one rank matches one of another: the recordings are replayed "
         "independently and averaged; pass recordings of one run");
   job.recorded = TRY(run_program(job, std::move(program)));
+  const program::Occupancy occupied = replay::occupancy(job.recorded.graph, job.recorded.timeline);
+  if (occupied.total > Seconds::s(0))
+    job.recorded.comparison.unexplained_wait_share = occupied.unexplained_wait / occupied.total;
   if (globals.strict && !distrust_words(job).empty())
     return fail_in(job.recordings.front().rank().info.source, distrust_words(job),
                    fmt::format("at most {:g} % with --strict", replay::kTrustedResidual * 100),
@@ -165,9 +170,56 @@ Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
                     [&] { return ReportDetails{.inputs = request.inputs, .suites = {"replay"}}; });
 }
 
-Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program) {
+namespace {
+
+/// The kernels of each rank, and the collectives that an edit put alongside them.
+std::vector<comm::DeviceOps> with_added_collectives(const replay::ReplayGraph& graph) {
+  std::vector<comm::DeviceOps> devices;
+  const replay::RecordedProgram& program = graph.program;
+  for (std::uint32_t rank = 0; rank < program.ranks(); ++rank) {
+    const program::RankProgram& of = program.program(RankId(rank));
+    comm::DeviceOps& device = devices.emplace_back();
+    for (std::uint32_t i = 0; i < of.ops.size(); ++i) {
+      const program::ProgramOp& op = of.ops[i];
+      const bool added = of.recorded[i].kind == program::Recorded::Kind::kAdded;
+      if (added && op.task == program::Task::kCollective && op.stream < of.streams.size() &&
+          of.streams[op.stream].kind == program::Stream::Kind::kDevice)
+        device.communication.push_back(graph.lowered.op(rank, i));
+      if (op.task == program::Task::kCompute && op.duration > Picoseconds(0) &&
+          of.recorded[i].kind == program::Recorded::Kind::kDevice)
+        device.compute.push_back(graph.lowered.op(rank, i));
+    }
+    if (device.communication.empty()) device.compute.clear();
+  }
+  return devices;
+}
+
+Status interfere(replay::ReplayGraph& graph, Bound bound) {
+  const std::vector<comm::DeviceOps> devices = with_added_collectives(graph);
+  Seconds sum = Seconds::s(0);
+  double kernels = 0;
+  for (const comm::DeviceOps& device : devices)
+    for (const OpId op : device.compute) {
+      sum += graph.graph().duration(op).seconds();
+      kernels += 1;
+    }
+  if (kernels == 0) return {};
+  const Estimate<double> slowdown = comm::slowdown_by_collectives(sum / kernels);
+  graph::GraphBuilder builder(std::move(graph.lowered.graph));
+  comm::interfere(builder, devices,
+                  bound == Bound::kLow    ? slowdown.low
+                  : bound == Bound::kHigh ? slowdown.high
+                                          : slowdown.value);
+  graph.lowered.graph = TRY(std::move(builder).build());
+  return {};
+}
+
+}  // namespace
+
+Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program, Bound bound) {
   replay::mark_edited(job.recorded.graph.program, program);
   replay::ReplayGraph graph = TRY(replay::to_graph(std::move(program)));
+  TRY(interfere(graph, bound));
   graph::Timeline timeline = TRY(engine::run(graph.graph()));
   replay::begin_at_zero(graph, timeline);
   ReplayRun run{std::move(graph), std::move(timeline), {}};
@@ -236,10 +288,18 @@ Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
 }
 
 std::string distrust_words(const ReplayJob& job) {
-  const double late = job.recorded.comparison.residual_share;
-  if (late <= replay::kTrustedResidual) return "";
-  return fmt::format(
-      "{:.0f} % of the step is unexplained delay: do not trust what-ifs on these ops", late * 100);
+  const double late = job.recorded.comparison.residual_share,
+               waiting = job.recorded.comparison.unexplained_wait_share;
+  std::vector<std::string> words;
+  if (late > replay::kTrustedResidual)
+    words.push_back(
+        fmt::format("{:.0f} % of the step is unexplained delay: do not trust what-ifs on these ops",
+                    late * 100));
+  if (waiting > replay::kTrustedResidual)
+    words.push_back(fmt::format(
+        "{:.0f} % of the step is waiting for work that was not recorded: do not trust what-ifs",
+        waiting * 100));
+  return fmt::format("{}", fmt::join(words, "; "));
 }
 
 namespace {
@@ -285,8 +345,10 @@ void add_errors(const ReplayJob& job, Document& document) {
   document.show("kernel_start_error", device ? "GPU start error" : "", share(c.start_error));
   document.show("residual_share", device ? "unexplained" : "", share(c.residual_share));
   if (Value rows = late_rows(job); !rows.list().empty())
-    document.show("delays", distrust_words(job).empty() ? "" : "Ops with an unexplained delay",
-                  std::move(rows), {}, first(5));
+    document.show(
+        "delays",
+        c.residual_share <= replay::kTrustedResidual ? "" : "Ops with an unexplained delay",
+        std::move(rows), {}, first(5));
 }
 
 std::string ranks_and_steps(const ReplayJob& job) {

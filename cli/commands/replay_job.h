@@ -67,8 +67,13 @@ RunView view_of(const ReplayJob& job, const ReplayRun& run);
 Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
                            const ReplayJob& job, const ReplayRun& run, const Document& document);
 
-/// Lowers and runs a program of the job's recordings, as recorded or edited.
-Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program);
+/// An end of the interval of what an edit assumes.
+enum class Bound : std::uint8_t { kLow, kValue, kHigh };
+
+/// Lowers and runs a program of the job's recordings, as recorded or edited. Collectives that an edit
+/// added on a stream of their own slow the kernels of other streams (models/comm/interference.h).
+Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program,
+                              Bound bound = Bound::kValue);
 
 /// Adds the columns of a step that the tables of steps share.
 using StepColumns = std::function<void(std::size_t step, Value& row)>;

@@ -42,7 +42,8 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
              "messages on a link that goes down (`changes` of the cluster): stall (default) "
              "until it is up again, retry from the beginning, or fail the run");
   add_value(command, "--interference", "SLOWDOWN", options.slowdown,
-            "slowdown of compute while the device runs a collective (default 1; Galvatron "
+            "slowdown of compute while the device runs a collective (default 1; plans have 1.1; "
+            "Galvatron "
             "published 1.13)");
 }
 

@@ -11,6 +11,29 @@ namespace rehearse::comm {
 using graph::Capacity;
 using graph::Demand;
 
+namespace {
+
+/// A held demand that takes a share of these capacities too. It flows at rate 1.
+Demand with_share(Demand held, const std::map<std::optional<ServerId>, CapacityId>& capacities,
+                  double share) {
+  held.rate_cap = held.priority = 1;
+  for (const auto& [server, capacity] : capacities) {
+    held.capacities.push_back(capacity);
+    held.units_per_work.push_back(share);
+  }
+  return held;
+}
+
+}  // namespace
+
+Estimate<double> slowdown_by_collectives(Seconds mean_kernel) {
+  constexpr double kMostLoss = 2.6;
+  const double loss =
+      kOverlapPenalty +
+      (mean_kernel > Seconds::s(0) ? kCollectiveShare * (kPerKernel / mean_kernel) : 0);
+  return {1 + loss, 1, 1 + kMostLoss * loss, Provenance::kExtrapolated};
+}
+
 void interfere(graph::GraphBuilder& graph, std::span<const DeviceOps> devices, double slowdown) {
   REHEARSE_CHECK(slowdown >= 1, "a slowdown of {}", slowdown);
   if (slowdown == 1) return;
@@ -34,12 +57,18 @@ void interfere(graph::GraphBuilder& graph, std::span<const DeviceOps> devices, d
       graph.set_demand(op, graph.add(std::move(demand)));
     }
     if (of_server.empty()) continue;
-    Demand taken{.rate_cap = 1 - 1 / slowdown, .priority = 1};
-    for (const auto& [server, capacity] : of_server) taken.capacities.push_back(capacity);
-    const DemandId hold = graph.add(std::move(taken));
+    std::map<std::optional<DemandId>, DemandId> holds;  // by what the op holds already
     for (const OpId op : device.communication) {
       Demand demand = graph.so_far().demand(op);
-      demand.hold = hold;
+      auto known = holds.find(demand.hold);
+      if (known == holds.end()) {
+        const Demand before =
+            demand.hold ? graph.so_far().demands()[demand.hold->index()] : Demand{};
+        known =
+            holds.emplace(demand.hold, graph.add(with_share(before, of_server, 1 - 1 / slowdown)))
+                .first;
+      }
+      demand.hold = known->second;
       graph.set_demand(op, graph.add(std::move(demand)));
     }
   }

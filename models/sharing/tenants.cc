@@ -1,10 +1,12 @@
 #include "models/sharing/tenants.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include <fmt/core.h>
 
+#include "models/comm/interference.h"
 #include "models/sharing/tenant_program.h"
 #include "sim/base/check.h"
 #include "sim/base/spans.h"
@@ -159,6 +161,53 @@ void separate(Program& program, const program::Lowered& alone) {
   program.programs = std::move(own);
 }
 
+/// The collectives of each tenant slow the kernels of the others on the same device, but not of those
+/// that have priority. Its own kernels have their times with its own collectives.
+void interfere(graph::GraphBuilder& builder, std::span<const Tenant> tenants, Policy policy,
+               std::span<const std::uint32_t> periods,
+               std::span<const program::Lowered* const> lowered) {
+  using Devices = std::map<std::uint32_t, std::vector<OpId>>;  // by number of the rank
+  std::vector<Devices> kernels(tenants.size()), collectives(tenants.size());
+  std::vector<Seconds> mean(tenants.size(), Seconds::s(0));
+  for (std::size_t t = 0; t < tenants.size(); ++t) {
+    const Program& own = tenants[t].program;
+    const program::Lowered& all = *lowered[t];
+    double count = 0;
+    for (std::size_t run = 0; run < all.ranks.size(); ++run) {
+      const std::uint32_t rank = all.ranks[run].index(), of = own.program_of[rank];
+      const auto size = static_cast<std::uint32_t>(own.programs[of].ops.size());
+      const auto add = [&](std::vector<OpId>& to, OpIndex op) {
+        for (std::uint32_t p = 0; p < periods[t]; ++p) to.push_back(all.op(run, p * size + op));
+      };
+      for (const DeviceOp& on : tenants[t].on_device)
+        if (on.program == of && (on.multiprocessors > 0 || on.bandwidth > 0)) {
+          add(kernels[t][rank], on.op);
+          const OpId alone = tenants[t].alone.op(run, on.op);
+          mean[t] += (tenants[t].timeline[alone].end - tenants[t].timeline[alone].start).seconds();
+          count += 1;
+        }
+      for (OpIndex i = 0; i < size; ++i)
+        if (own.programs[of].ops[i].task == program::Task::kCollective)
+          add(collectives[t][rank], i);
+    }
+    if (count > 0) mean[t] = mean[t] / count;
+  }
+  for (std::size_t t = 0; t < tenants.size(); ++t) {
+    std::vector<comm::DeviceOps> devices;
+    for (auto& [rank, compute] : kernels[t]) {
+      comm::DeviceOps device{.compute = std::move(compute), .communication = {}};
+      for (std::size_t other = 0; other < (policy == Policy::kPriority ? t : tenants.size());
+           ++other)
+        if (const auto found = collectives[other].find(rank);
+            other != t && found != collectives[other].end())
+          device.communication.insert(device.communication.end(), found->second.begin(),
+                                      found->second.end());
+      if (!device.communication.empty()) devices.push_back(std::move(device));
+    }
+    comm::interfere(builder, devices, comm::slowdown_by_collectives(mean[t]).value);
+  }
+}
+
 }  // namespace
 
 Result<Tenant> make_tenant(std::string name, Program program, std::vector<DeviceOp> on_device,
@@ -224,6 +273,11 @@ Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sh
       part.ends.push_back(
           OpId(part.lowered.first_of_service[end.of - all.program.ranks()] + end.op));
     together.parts_.push_back(std::move(part));
+  }
+  if (sharing.policy == Policy::kMps || sharing.policy == Policy::kPriority) {
+    std::vector<const program::Lowered*> lowered;
+    for (const Together::Part& part : together.parts_) lowered.push_back(&part.lowered);
+    interfere(onto.builder, tenants, sharing.policy, periods, lowered);
   }
   for (const graph::Capacity& link : onto.builder.so_far().capacities())
     if (!link.changes.empty())

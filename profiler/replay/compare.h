@@ -44,6 +44,9 @@ struct Comparison {
   double start_error = 0;
   /// The share of the recorded time in which a device op was late for a reason that no rule knows.
   double residual_share = 0;
+  /// The share of an average whole step in which its rank waits for work that was not recorded. Only
+  /// of a run without edits; set by whoever runs it (attribution.h).
+  double unexplained_wait_share = 0;
 };
 
 Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& replay,

@@ -16,7 +16,8 @@ Estimate<Seconds> around(Seconds value, double relative, Provenance provenance) 
 }
 
 double own_error(const Comparison& recorded) {
-  return std::max({kReplayError, std::abs(recorded.step_time.error()), recorded.residual_share});
+  return std::max({kReplayError, std::abs(recorded.step_time.error()), recorded.residual_share,
+                   recorded.unexplained_wait_share});
 }
 
 }  // namespace

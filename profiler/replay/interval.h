@@ -16,13 +16,13 @@ inline constexpr double kReplayError = 0.01;
 /// that pair, 0.04 / 0.36 = 0.11.
 inline constexpr double kErrorPerChange = 0.15;
 
-/// The largest share of unexplained delays with which edits of a recording are trusted; 24 of the 30
-/// recordings of docs/accuracy.md are below (median 1.1 %). A larger share is reported in the first
-/// line, and fails with --strict.
+/// The largest share of unexplained delays, and of unexplained waits, with which edits of a recording
+/// are trusted; 24 of the 30 recordings of docs/accuracy.md have fewer delays (median 1.1 %). A larger
+/// share is reported in the first line, and fails with --strict.
 inline constexpr double kTrustedResidual = 0.05;
 
 /// The simulated step time of an unedited recording: its 90 % interval comes from the error of its
-/// replay and from its share of unexplained delays, and is at least kReplayError.
+/// replay and from its shares of unexplained delays and waits, and is at least kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
 /// The additional relative error of a replay on ranks or a network that were not recorded. In 20

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "models/comm/interference.h"
 #include "models/job/shared_links.h"
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
@@ -59,7 +60,7 @@ struct StepOptions {
   strategies::JobOptions job = {};
   /// The share of the shorter of computing and communicating that is added when they overlap. FSDP
   /// runs of MPT on A100 and H100 fit 0.1. Equivalent to `job::Rules::slowdown` in the engine.
-  double overlap_loss = 0.1;
+  double overlap_loss = comm::kOverlapPenalty;
   Background background = Background::kOverlapped;
 };
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/comm/interference.h"
 #include "models/compute/op_cost.h"
 #include "models/host/host.h"
 #include "models/workload/transformer.h"
@@ -80,7 +81,7 @@ struct Conditions {
   /// Extra device idle time per kernel: launch gaps, input and copies of a recording.
   Seconds idle_per_kernel = Seconds::s(0);
   /// Overlap costs max(a, b) + penalty · min(a, b).
-  double overlap_penalty = 0.1;
+  double overlap_penalty = comm::kOverlapPenalty;
   /// The 90 % interval of compute time, as factors of it. Real runs only get slower.
   double fastest = kKernelBound.low, slowest = kKernelBound.high;
   /// The interval comes from measured steps of the job, whatever its regime (regimes.h).

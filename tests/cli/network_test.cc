@@ -23,10 +23,12 @@ TEST_CASE("data-parallel: the second all-reduce cannot hide") {
   const Json json =
       whatif({kGradients, "--data-parallel", "2", "--network", "latency=10us,rate=100GB/s"});
   const Json& step = json["step_time"];
-  CHECK(step["value"].get<double>() == Approx(1338e-6));
+  CHECK(step["value"].get<double>() == Approx(1350.325e-6));
+  // Without a loss of kernels next to the sums 1338 us, and with 2.6 times as much 1367.
   CHECK(step["low"].get<double>() < 1338e-6);
-  CHECK(step["high"].get<double>() > 1338e-6);
-  CHECK(json["breakdown"]["exposed_communication"]["value"].get<double>() == Approx(340e-6));
+  CHECK(step["high"].get<double>() > 1367e-6);
+  CHECK(json["breakdown"]["exposed_communication"]["value"].get<double>() == Approx(321e-6));
+  CHECK(json["notes"].size() == 1);
 }
 
 TEST_CASE("data-parallel: one rank is the recording, a faster network never hurts") {
@@ -48,7 +50,7 @@ TEST_CASE("a link may come from a file") {
   const std::string file =
       test::write_scratch("link.yaml", "link: {latency: 10 us, rate: 100 GB/s}\n").string();
   const Json json = whatif({kGradients, "--data-parallel", "2", "--network", file});
-  CHECK(json["step_time"]["value"].get<double>() == Approx(1338e-6));
+  CHECK(json["step_time"]["value"].get<double>() == Approx(1350.325e-6));
 }
 
 TEST_CASE("a recording that cannot be parallelised is one line") {

@@ -52,6 +52,18 @@ TEST_CASE("strict makes warnings errors, and accepts a sound recording") {
   CHECK(test::rehearse({"replay", test::kExample, "--strict"}).code == 0);
 }
 
+TEST_CASE("a step that waits for work that was not recorded is not to be trusted") {
+  // One step of decoding on MI300X: 10 ms of kernels start 463 ms after their launch.
+  const auto file = test::shared_data(
+      "tracelens-h100-mi300/inference__sglang_decode__sglang_Qwen3-8B_decode.json.gz");
+  SKIP_WITHOUT_DATA(file);
+  const Ran ran = test::rehearse({"replay", file->string()});
+  CHECK(ran.out.substr(0, ran.out.find('\n'))
+            .find("98 % of the step is waiting for work that was not recorded") !=
+        std::string::npos);
+  CHECK(test::rehearse({"whatif", file->string(), "--strict", "--scale", "gpu:0.5"}).code == 1);
+}
+
 TEST_CASE("import lists the problems in its result") {
   const std::string store = (test::scratch_folder() / "a.rehearse").string();
   const Ran ran = test::rehearse({"import", damaged_recording(), "-o", store});

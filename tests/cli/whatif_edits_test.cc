@@ -100,6 +100,19 @@ TEST_CASE("edits combine, and are applied in the order of their list") {
   check_refused({"--fuse", "range=nothing"}, 1, "'range=nothing' matches nothing");
 }
 
+TEST_CASE("products in FP8 quantise their inputs once, whatever made them") {
+  std::string text = test::text_of(test::source_file(kAttention));
+  text.replace(text.find("NVIDIA A100-SXM4-80GB"), 21, "NVIDIA H100 80GB HBM3");
+  const std::string h100 = test::write_scratch("h100.json", text).string();
+  const auto step = [&](const char* edit) {
+    return value(whatif({"--scale", "host:0.01", "--dtype", edit}, h100.c_str())["step_time"]);
+  };
+  // With the softmax before it in FP8 too, the product of scores and values has no input to cast.
+  const double recorded = step("kernel=softmax:fp16");
+  CHECK(step("kernel=gemm_values:fp8") - recorded ==
+        Approx(step("kernel=*m*a*:fp8") - step("kernel=softmax:fp8")).margin(1e-7));
+}
+
 /// Two blocks of 500 + 600 + 200 us forward and 2 x 500 + 1400 + 2 x 200 us backward, with gaps of 1 us,
 /// and an update of 100 us. The device is the bottleneck.
 constexpr const char* kTwoBlocks = "examples/recordings/two_blocks.json";

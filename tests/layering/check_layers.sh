@@ -27,7 +27,7 @@ BEGIN {
   may["models/dataflow"] = "sim/base sim/cluster models/workload models/compute models/memory"
   may["models/serving"] = "sim/base sim/cluster sim/serving models/workload models/compute models/memory"
   may["strategies"] = "sim/base sim/graph sim/program models/host models/workload"
-  may["models/sharing"] = "sim/base sim/graph sim/program sim/cluster sim/engine sim/fleet"
+  may["models/sharing"] = "sim/base sim/graph sim/program sim/cluster sim/engine sim/fleet models/comm"
   may["models/store"] = "sim/base sim/graph sim/program"
   may["models/input"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/store"
   may["strategies/step"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/host models/job models/workload" \

@@ -69,6 +69,31 @@ op 2 "all_reduce" communication 5000000ps
   }
 }
 
+TEST_CASE("short kernels lose more of their time to a collective than long ones") {
+  // 0.5 of a share of 0.2, and 10 us of it: 1 + 0.1 + 2 / 10. At most 2.6 times that loss.
+  const Estimate<double> shorter = slowdown_by_collectives(Seconds::us(10));
+  CHECK(shorter.value == Approx(1.3));
+  CHECK(shorter.low == 1);
+  CHECK(shorter.high == Approx(1.78));
+  CHECK(slowdown_by_collectives(Seconds::s(1)).value == Approx(1 + kOverlapPenalty).epsilon(1e-5));
+  CHECK(slowdown_by_collectives(Seconds::s(0)).value == Approx(1 + kOverlapPenalty));
+}
+
+TEST_CASE("a collective slows the kernels of two calls") {
+  graph::GraphBuilder builder(device());
+  const DeviceOps first{{OpId(0)}, {OpId(3)}}, second{{OpId(1)}, {OpId(3)}};
+  comm::interfere(builder, std::span(&first, 1), 1.25);
+  comm::interfere(builder, std::span(&second, 1), 2);
+  const Result<graph::Graph> graph = std::move(builder).build();
+  REQUIRE(graph);
+  const Result<graph::Timeline> timeline = engine::run(*graph);
+  REQUIRE(timeline);
+  // 2 us, 4 us at 1 / 1.25 and at 1 / 2 of the speed, and the rest: 10 + 0.8 us and 10 + 2 us.
+  CHECK((*timeline)[OpId(0)].end.seconds().us() == Approx(10.8));
+  CHECK((*timeline)[OpId(1)].end.seconds().us() == Approx(12));
+  CHECK((*timeline)[OpId(3)].end.seconds().us() == Approx(6));
+}
+
 TEST_CASE("a slowdown of 1 does not change the graph") {
   const Result<graph::Graph> graph = interfere(device(), kOps, 1);
   REQUIRE(graph);

@@ -498,12 +498,14 @@ TEST_CASE("a delay of few steps is not kept") {
   CHECK(r.comparison.residual_share == Approx(0.09 / 5));
 }
 
-TEST_CASE("the interval is at least as wide as the share of unexplained delays") {
+TEST_CASE("the interval is at least as wide as the share of unexplained delays or waits") {
   Comparison recorded;
   recorded.step_time = {Seconds::s(1), Seconds::s(1)};
   CHECK(estimate_step(recorded).high.s() == Approx(std::exp(0.01)));
   recorded.residual_share = 0.12;
   CHECK(estimate_step(recorded).high.s() == Approx(std::exp(0.12)));
+  recorded.unexplained_wait_share = 0.4;
+  CHECK(estimate_step(recorded).high.s() == Approx(std::exp(0.4)));
 }
 
 TEST_CASE("work of the profiler belongs to the only call that contains it") {

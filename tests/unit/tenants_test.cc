@@ -63,6 +63,21 @@ TEST_CASE(
   CHECK(idle[0].slowdown() < 1.06);
 }
 
+TEST_CASE("a collective of one job slows the kernels of the other where they share space") {
+  // Kernels of 100 us lose 0.5 of the collective's share of 0.2, and 10 us of it: 10 + 2 us.
+  const auto found = [](Policy policy) {
+    return steps({chain("a", {{.kernel_us = 100}}),
+                  chain("b", {{.kernel_us = 0, .gap_us = 100, .gap = program::Task::kCollective}})},
+                 {.policy = policy});
+  };
+  CHECK(found(Policy::kMps)[0].shared.us() == Approx(112));
+  CHECK(found(Policy::kMps)[0].loss.compute.us() == Approx(12));
+  CHECK(found(Policy::kMps)[1].slowdown() == Approx(1));
+  // The first has priority.
+  CHECK(found(Policy::kPriority)[0].slowdown() == Approx(1));
+  CHECK(found(Policy::kTimeSlice)[0].slowdown() == Approx(1));
+}
+
 TEST_CASE("time slices: a quantum each, and the time of a switch is lost") {
   // Both always busy: of every 2 · (2 + 0.5) ms a tenant has 2.
   const Sharing sharing{
