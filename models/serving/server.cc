@@ -71,8 +71,8 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
                     .launch = time("launch"),
                     .graphs = number("graphs"),
                     .request = time("request"),
-                    .kilotoken = time("kilotoken"),
-                    .client = time("client")};
+                    .client = time("client"),
+                    .kilotoken = time("kilotoken")};
     const std::string of = map.required<std::string>("interval").value_or("");
     if (const auto interval = intervals ? intervals->map(of) : std::nullopt) {
       const auto end = [&](std::string_view key) {

@@ -27,9 +27,9 @@ struct Server {
   double prompts = 1;  ///< experts with 512 or more prompt tokens ÷ their law; fewer in proportion
   Seconds launch = Seconds::s(0);        ///< least time per layer of a step without CUDA graphs
   double graphs = 512;                   ///< largest step with prompts in CUDA graphs, in tokens
-  Seconds request = Seconds::s(0);       ///< of a request outside of steps
+  Seconds request = Seconds::s(0);       ///< of a request outside of steps; requests overlap
+  Seconds client = Seconds::s(0);        ///< the front end takes one request after another
   Seconds kilotoken = Seconds::s(0);     ///< the same per 1,000 tokens of its prompt
-  Seconds client = Seconds::s(0);        ///< between two requests of a burst
   double low = 1, high = 1;              ///< 90 % interval of true ÷ predicted step times
   double first_low = 1, first_high = 1;  ///< the same of the time to the first token
 };

@@ -264,9 +264,8 @@ StepTime StepPrice::price(const Step& step) const {
 }
 
 RequestTime StepPrice::request(std::int64_t input_tokens) const {
-  return {
-      .serial = server_.client,
-      .latency = server_.request + server_.kilotoken * (1e-3 * static_cast<double>(input_tokens))};
+  return {.serial = server_.client + server_.kilotoken * (1e-3 * static_cast<double>(input_tokens)),
+          .latency = server_.request};
 }
 
 Estimate<double> StepPrice::reach() const { return widened(server_.low, server_.high); }

@@ -40,8 +40,8 @@ struct StepTime {
 
 /// The time of a request outside of the steps, between its sending and its entry into the queue.
 struct RequestTime {
-  Seconds serial = Seconds::s(0);   ///< client and front end take requests one after another
-  Seconds latency = Seconds::s(0);  ///< tokenising and transport, which overlap among requests
+  Seconds serial = Seconds::s(0);   ///< client and front end take and tokenise one after another
+  Seconds latency = Seconds::s(0);  ///< transport, which overlaps among requests
 };
 
 class StepPricer {

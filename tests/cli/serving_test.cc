@@ -119,7 +119,7 @@ TEST_CASE("the rate that a server holds within an SLO") {
   const auto at = [](double rate, const std::string& limits) {
     return served(
         serving_job("framework: vllm\n  slo: {" + limits + "}",
-                    fmt::format("rate: {} per s, requests: 400, input: 500, output: 100", rate)));
+                    fmt::format("rate: {} per s, requests: 800, input: 500, output: 100", rate)));
   };
   const Json json = at(5, "ttft: 300 ms, tpot: 15 ms");
   const double held = test::value(json["held_rate"]);

@@ -95,8 +95,10 @@ def convert(data, into):
             continue
         seen.add(key)
         version = ".".join(version_of(row).split(".")[:2])
-        # Qwen3 32B on vLLM gave no constant; all other rows did (models/serving/servers.yaml).
-        fitted = not (model == "qwen3_32b" and row["backend"] == "vllm")
+        # Qwen3 32B on vLLM and later versions of TensorRT-LLM on H100 gave no constant; all other rows did
+        # (models/serving/servers.yaml).
+        fitted = not (model == "qwen3_32b" and row["backend"] == "vllm"
+                      or row["backend"] == "trtllm" and row["system"] == "h100_sxm" and version != "1.0")
         job = {"case": f"{row['backend']} {version} {row['system']}".replace("  ", " "),
                "name": row["id"], "use": "fitted" if fitted else "source_left_out"}
         job |= job_of(row, model)

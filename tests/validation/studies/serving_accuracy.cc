@@ -101,8 +101,9 @@ std::string serving_section(const ServingAccuracy& found) {
 
 Mean latencies and output rates of aggregated servers, from `rehearse validate` with a job of a server per row. The
 *neighbour* is the measured row of the same server, model, plan and lengths whose load is nearest (requests in flight, or
-the other rate of arrivals): a prediction without a model. No run of vllm 0.12, of Mistral Large (vllm 0.6) and of the
-replays gave a constant; all other cases did. The replays also decided that dense models have no passes for experts
+the other rate of arrivals): a prediction without a model. No run of vllm 0.12, of TensorRT-LLM 1.2 on H100, of Mistral Large
+(vllm 0.6) and of the replays gave a constant; all other cases did, and [errors without them](concepts/serving-price.md#runs-of-servers)
+are larger. The replays also decided that dense models have no passes for experts
 ([0105](decisions/0105-steps-with-prompts.md)). In closed loops TTFT is judged only where the client is known, because
 most of it is the wait in the client's first burst; SGLang's client is not described, and its equal lengths were found by these
 rows ([0123](decisions/0123-kernels-that-servers-run.md)). Runs of vllm 0.6 are replicas with requests in turn, under Poisson
