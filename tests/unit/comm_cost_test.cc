@@ -147,7 +147,7 @@ TEST_CASE("EFA: every step of a gathering ring waits, and each level of a tree")
   CHECK(moved < 31 * 21.5e-6 + 40e-6);
 }
 
-// A doubled size never takes 1.8 times as long on 64 A100, where NCCL leaves LL either.
+// A doubled size takes at most twice as long on 64 A100, where NCCL leaves LL too.
 TEST_CASE("EFA: times are continuous where NCCL changes its protocol") {
   const Network efa{NetworkKind::kEfa, ByteRate::gb_per_s(50), Seconds::us(10)};
   for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
@@ -157,7 +157,7 @@ TEST_CASE("EFA: times are continuous where NCCL changes its protocol") {
     REQUIRE(resolved);
     for (double bytes = 1024; bytes < 3e7; bytes *= 2) {
       CAPTURE(to_string(kind), bytes);
-      CHECK(resolved->seconds(2 * bytes) < 1.8 * resolved->seconds(bytes));
+      CHECK(resolved->seconds(2 * bytes) < 2.02 * resolved->seconds(bytes));
     }
   }
 }
