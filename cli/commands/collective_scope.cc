@@ -113,8 +113,10 @@ Result<Scope> scope_on_device(const ScopeRequest& request) {
 
 Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope& scope) {
   comm::Calibrated calibrated;
+  std::optional<comm::ClusterScope> joined;
+  if (scope.cluster) joined = TRY(comm::scope_of(*scope.cluster, scope.devices));
   if (request.calibration.empty()) {
-    calibrated = TRY(comm::calibration_for(scope.device));
+    calibrated = TRY(comm::calibration_for(scope.device, joined ? joined->fabric : std::nullopt));
   } else {
     comm::Calibration own = TRY(comm::load_calibration(request.calibration));
     if (!scope.device.empty() && own.device != scope.device)
@@ -124,10 +126,7 @@ Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope
                              .expected = "the calibration of that device"});
     calibrated.calibration = std::move(own);
   }
-  if (scope.cluster) {
-    const comm::ClusterScope joined = TRY(comm::scope_of(*scope.cluster, scope.devices));
-    TRY(comm::suits(calibrated.calibration, joined));
-  }
+  if (joined) TRY(comm::suits(calibrated.calibration, *joined));
   if (!request.small_all_reduce) return calibrated;
   return comm::anchored(calibrated,
                         {.kind = CollectiveKind::kAllReduce,

@@ -91,6 +91,7 @@ struct Curve {
   std::uint32_t ranks;
   Bytes knee;
   LowLatency below, above;  ///< step is 0
+  double spread = 1;        ///< factor within which machines differ, in addition to the widths
 };
 
 /// Size bands with separate errors: to 8 KiB, to 512 KiB, to 16 MiB, above.

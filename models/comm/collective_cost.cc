@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -57,8 +58,33 @@ bool is_rooted(CollectiveKind kind) {
 
 double inverse(ByteRate rate) { return 1 / rate.bytes_per_s(); }  // 0 of an unlimited one
 
-bool contains(std::span<const CollectiveKind> kinds, CollectiveKind kind) {
-  return std::ranges::find(kinds, kind) != kinds.end();
+template <class T>
+bool contains(const std::vector<T>& values, T value) {
+  return std::ranges::find(values, value) != values.end();
+}
+
+/// The curve of that many ranks. Through the host, others lie on the power law through the two
+/// nearest; the interval holds the rate of both.
+std::optional<Curve> curve_of(const Calibration& c, CollectiveKind kind, std::uint32_t ranks) {
+  const Curve *low = nullptr, *high = nullptr;  // the two nearest, in order
+  for (const Curve& curve : c.curves) {
+    if (curve.kind != kind) continue;
+    if (curve.ranks == ranks) return curve;
+    if (high && high->ranks > ranks) continue;
+    low = std::exchange(high, &curve);
+  }
+  if (c.fabric != Fabric::kHostStaged || !low || ranks < low->ranks) return std::nullopt;
+  const double at = std::log2(1.0 * ranks / low->ranks) / std::log2(1.0 * high->ranks / low->ranks);
+  const auto between = [&](double a, double b) { return a * std::pow(b / a, at); };
+  Curve curve = *high;
+  curve.ranks = ranks;
+  for (LowLatency Curve::*piece : {&Curve::below, &Curve::above})
+    (curve.*piece).rate = ByteRate::bytes_per_s(
+        between((low->*piece).rate.bytes_per_s(), (high->*piece).rate.bytes_per_s()));
+  const double ratio = low->above.rate / high->above.rate;
+  curve.spread = between(low->spread, high->spread) *
+                 std::pow(std::max(ratio, 1 / ratio), std::max(0.5, at - 0.5));
+  return curve;
 }
 
 tl::unexpected<Error> refuse(const Calibrated& c, const std::string& what) {
@@ -97,8 +123,9 @@ double CollectiveCost::Form::at(double bytes) const {
   double moving = bytes * per_byte;
   if (per_root > 0)
     moving += per_root * (bytes < largest ? std::sqrt(bytes) : bytes / std::sqrt(largest));
-  if (q != 1) return waits + std::pow(std::pow(fixed, q) + std::pow(moving, q), 1 / q);
-  double time = waits + fixed + moving;
+  const double waiting = waits > 0 ? waits * bytes / (bytes + half) : 0;
+  if (q != 1) return waiting + std::pow(std::pow(fixed, q) + std::pow(moving, q), 1 / q);
+  double time = waiting + fixed + moving;
   // LL's latency grows between 4 and 32 KiB.
   if (ramp > 0) time += ramp * std::clamp(std::log2(std::max(bytes, 1.0) / 4096) / 3, 0.0, 1.0);
   return time;
@@ -164,11 +191,14 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
     // all-reduces were seen not to (decision 0054).
     const double wait = reach_of(*g.network).step.s(), levels = std::log2(nodes);
     const double of_ring = wait * (k == 1 && !rooted ? steps : between);
-    for (std::size_t p = kFirstBulk; p < 3; ++p) {
+    for (std::size_t p = 0; p < 3; ++p) {
       forms_[p].waits = of_ring;
+      forms_[p].half = n * kHalfWait.b();  // a message of a ring has a part of the buffer
       forms_[kTreeForms + p].waits = wait * 2 * levels;
+      forms_[kTreeForms + p].half = kHalfWait.b();
     }
     forms_[kPatForm].waits = wait * levels;
+    forms_[kPatForm].half = forms_[2].half;
   }
   if (!c.nvls) return;
   forms_[kNvlsForm] = {c.nvls->call.s(), 0, wire * inverse(c.nvls->rate)};
@@ -203,6 +233,8 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   for (std::size_t p = 0; p < 3; ++p) {
     forms_[3 + p] = forms_[p];
     forms_[3 + p].fixed += message_step(*g.network, p).s() + messages.s();
+    forms_[3 + p].waits = reach_of(*g.network).step.s();
+    forms_[3 + p].half = n * kHalfWait.b();
     forms_[3 + p].per_byte = std::max(forms_[p].per_byte, leaving);
     forms_[3 + p].wire = std::max(forms_[p].wire, leaving);
   }
@@ -298,6 +330,13 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     cost.provenance_ = std::max(cost.provenance_, Provenance::kExtrapolated);
     cost.widen(factor);
   };
+  const auto extrapolate_over = [&](const Network& network) {
+    const Reach reach = reach_of(network);
+    extrapolate(1);
+    for (std::size_t b = 0; b < kBands; ++b)
+      cost.widths_[b] +=
+          b < 2 ? std::max(kNetworkStartWidth, reach.width) : reach.width + (b == 2 ? 0.3 : 0.1);
+  };
   const bool pairs = group.kind == CollectiveKind::kAllToAll;
   const bool message = group.kind == CollectiveKind::kSendRecv;
   cost.widths_ = pairs ? c.pairwise_widths : message ? c.send_recv_widths : c.ring_widths;
@@ -317,6 +356,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     for (Form& form : cost.forms_) {
       if (group.nodes == 1) break;
       form.fixed += message_step(*group.network, 2).s();
+      form.waits = reach_of(*group.network).step.s();
+      form.half = kHalfWait.b();
       form.per_byte = std::max(form.per_byte, inverse(message_rate(*group.network)));
       form.wire = form.per_byte;
     }
@@ -354,11 +395,11 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   } else {
     const CollectiveKind kind =
         group.kind == CollectiveKind::kBarrier ? CollectiveKind::kAllReduce : group.kind;
-    const auto same = [&](const Curve& curve) {
-      return curve.kind == kind && curve.ranks == group.ranks;
-    };
-    const auto found = std::ranges::find_if(c.curves, same);
-    if (group.nodes > 1 || found == c.curves.end())
+    const std::uint32_t local = group.ranks / group.nodes;
+    std::optional<Curve> found;
+    if (group.nodes == 1 || (c.fabric == Fabric::kHostStaged && local > 1))
+      found = curve_of(c, kind, local);
+    if (!found)
       return refuse(
           calibrated,
           fmt::format(
@@ -366,7 +407,27 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
               "numbers of ranks",
               to_string(group.kind), group.ranks, group.nodes > 1 ? " of several nodes" : "",
               c.fabric == Fabric::kHostStaged ? "through the host" : "over bridges and PCIe"));
+    if (!contains(c.fitted.envelope.ranks, local)) extrapolate(1);
+    for (double& w : cost.widths_) w = (1 + w) * found->spread - 1;
     cost.set_curve(*found, k_of(group.kind));
+    if (group.nodes > 1) {
+      // All that leaves a node, or a ring through all ranks, which is as slow as its slowest link.
+      const Network& between = *group.network;
+      const double n = group.ranks, leaving = pairs ? local * (n - local) / n : 0,
+                   around = pairs ? 0 : k_of(kind) * (n - 1) / n,
+                   steps = pairs ? 1 : k_of(kind) * (group.nodes - 1);
+      const double network =
+          std::max(leaving * inverse(message_rate(between)), around * inverse(ring_rate(between)));
+      for (Form& form : cost.forms_) {
+        // A ring takes the steps of every node, one after the other.
+        form.fixed = form.fixed * (pairs ? 1 : group.nodes) + steps * message_step(between, 2).s();
+        form.waits = steps * reach_of(between).step.s();
+        form.half = n * kHalfWait.b();
+        form.per_byte *= (n - 1) / n / ((local - 1.0) / local);
+        form.per_byte = form.wire = std::max(form.per_byte, network);
+      }
+      extrapolate_over(between);
+    }
     cost.beyond_sizes_ = c.fabric == Fabric::kBridgedPairs ? kOtherBridges : 0;
     return cost;
   }
@@ -376,11 +437,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       group.kind == CollectiveKind::kBarrier ? CollectiveKind::kAllReduce : group.kind;
   if (!message && !is_rooted(kind) && !contains(seen.kinds, kind)) extrapolate(1.3);
   if (group.nodes > 1) {
-    const Reach reach = reach_of(*group.network);
-    cost.provenance_ = std::max(cost.provenance_, Provenance::kExtrapolated);
-    for (std::size_t b = 0; b < kBands; ++b)
-      cost.widths_[b] +=
-          b < 2 ? std::max(kNetworkStartWidth, reach.width) : reach.width + (b == 2 ? 0.3 : 0.1);
+    extrapolate_over(*group.network);
     return cost;
   }
   if (message || seen.ranks.empty()) return cost;

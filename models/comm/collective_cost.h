@@ -109,14 +109,15 @@ class CollectiveCost {
   double seconds(double bytes) const;
 
  private:
-  /// waits + (fixed^q + moving^q)^(1/q), moving = bytes · per_byte + per_root · sqrt(bytes), and
-  /// the ramp of LL.
+  /// waits · bytes / (bytes + half) + (fixed^q + moving^q)^(1/q), moving = bytes · per_byte +
+  /// per_root · sqrt(bytes), and the ramp of LL.
   struct Form {
     double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
     double largest = 0;  ///< from this size on the root term grows with the bytes: constant rate
     double launch = 0;   ///< part of `fixed`
     double wire = 0;     ///< part of `per_byte`
-    double waits = 0;    ///< for the network, while no bytes move
+    double waits = 0;    ///< for the network, while no bytes move, with long messages
+    double half = 0;     ///< the bytes of which half as long is waited
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };

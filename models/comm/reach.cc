@@ -12,7 +12,7 @@ Reach reach_of(const Network& network) {
   switch (network.kind) {
     case NetworkKind::kInfiniband: return {0.9, 0.15, 0.9};
     case NetworkKind::kRoce: return {0.75, 0.25, 0.75};
-    case NetworkKind::kEfa: return {0.8, 0.9, 0.35, Seconds::us(41) * network.step_scale};
+    case NetworkKind::kEfa: return {0.8, 0.9, 0.35, Seconds::us(43) * network.step_scale};
     case NetworkKind::kOmniPath: return {0.3, 2, 0.3};
     case NetworkKind::kTcp: break;
   }
@@ -32,8 +32,7 @@ ByteRate ring_rate(const Network& network) {
 }
 
 Seconds message_step(const Network& network, std::size_t protocol) {
-  return network.latency + Seconds::us(nccl::kNetworkLatency[0][protocol]) +
-         (protocol < kFirstBulk ? Seconds::s(0) : reach_of(network).step);
+  return network.latency + Seconds::us(nccl::kNetworkLatency[0][protocol]);
 }
 
 }  // namespace rehearse::comm

@@ -16,21 +16,20 @@ struct Reach {
   /// The share of rings and trees of groups that have a part of each node. The groups of its other
   /// devices use the NICs and their proxies at the same time.
   double part_share;
-  /// Time of a step over this network in addition to NCCL's constant and the latency. Messages of
-  /// the protocol LL do not need it.
+  /// Time of a step over this network in addition to NCCL's constant and the latency, with long
+  /// messages. A message of b bytes takes b / (b + kHalfWait) of it, by every protocol.
   Seconds step = Seconds::s(0);
 };
 Reach reach_of(const Network& network);
-/// The first of NCCL's protocols (LL, LL128, Simple) whose messages take Reach::step.
-inline constexpr std::size_t kFirstBulk = 1;
+inline constexpr Bytes kHalfWait = Bytes::kib(64);
 
 /// The rate of messages between nodes, of all devices of a node or the part that takes part.
 ByteRate message_rate(const Network& network);
 /// The same for rings and trees.
 ByteRate ring_rate(const Network& network);
 
-/// The time of a first message between nodes by NCCL's protocol of that index: latency, NCCL's
-/// constant, and Reach::step where it takes that.
+/// The time of a first message between nodes by NCCL's protocol of that index, without Reach::step:
+/// latency and NCCL's constant.
 Seconds message_step(const Network& network, std::size_t protocol);
 
 }  // namespace rehearse::comm

@@ -17,6 +17,10 @@ namespace {
 constexpr double kSibling = 1.4;
 constexpr double kOtherLinks = 2;
 
+/// Four A100 and four H100 on PCIe, two of them without a bridge to the others, send from device to
+/// device at this share of the nominal rate (23.6 of 31.5, 47.5 of 63 GB/s).
+constexpr double kPeerToPeer = 0.75;
+
 /// Devices that may be missing from the catalog, with a similar device and their number of NVLinks.
 struct Variant {
   std::string_view device, like;
@@ -90,14 +94,38 @@ tl::unexpected<Error> unknown(std::string_view device, const std::string& why) {
               "--calibration FILE");
 }
 
+ByteRate pcie_rate(const cluster::Gpu& gpu) {
+  const cluster::Pcie slot = gpu.pcie.value_or(cluster::Pcie{3, 16});
+  return ByteRate::gb_per_s(0.985 * slot.lanes * std::exp2(slot.generation - 3.0));
+}
+
+/// Without NVLink, on a machine that was not measured: messages go through its memory, as between
+/// L40S (20 GB/s with 2 ranks, 5 with 4, 1.5 with 8), or from device to device. No specification
+/// says which, so that rates are the geometric mean.
+Calibrated through_host(const cluster::Gpu& gpu) {
+  const Calibration& staged = *find("l40s");
+  const Result<const cluster::Gpu*> measured = cluster::find_gpu(staged.device);
+  REHEARSE_CHECK(measured.has_value(), "{}", staged.device);
+  Calibrated made = carried_over(staged, {gpu.name, staged.generation, 0, 1}, 1);
+  made.note = fmt::format(
+      "{} has no rows: messages through the host, the mean of L40S, whose host copies them, and of "
+      "PCIe from device to device; machines differ, and a measured one decides (nccl-tests, "
+      "rehearse calibrate nccl)",
+      gpu.name);
+  const double slower = pcie_rate(gpu) / pcie_rate(**measured);
+  for (Curve& curve : made.calibration.curves) {
+    const double direct = kPeerToPeer * pcie_rate(gpu) / (curve.above.rate * slower);
+    curve.spread = std::sqrt(std::max(1.0, direct));
+    for (LowLatency* piece : {&curve.below, &curve.above})
+      piece->rate = piece->rate * (slower * curve.spread);
+  }
+  return made;
+}
+
 /// The measured device of a GPU's NVLink generation and fabric.
 Result<const Calibration*> sibling(const cluster::Gpu& gpu) {
   if (gpu.vendor != "nvidia")
     return unknown(gpu.name, "only collectives of NVIDIA devices were measured");
-  if (!gpu.link)
-    return unknown(gpu.name,
-                   "has no NVLink: collectives use PCIe through the host, whose rate follows from "
-                   "no specification (L40S slows down by a factor of ten from 2 to 8 ranks)");
   const bool bridged = gpu.link->kind == "nvlink_bridge";
   std::string_view like;
   switch (gpu.link->generation) {
@@ -153,10 +181,12 @@ Calibrated carried_over(const Calibration& from, const Unmeasured& to, double by
   return carried;
 }
 
-Result<Calibrated> calibration_for(std::string_view device) {
+Result<Calibrated> calibration_for(std::string_view device, std::optional<Fabric> fabric) {
   if (device.find(':') != std::string_view::npos)
     return unknown(device, "partitions of a device cannot communicate with each other");
-  if (const Calibration* own = find(device)) return Calibrated{.calibration = *own};
+  const bool staged = fabric == Fabric::kHostStaged;
+  const Calibration* own = find(device);
+  if (own && (!staged || own->fabric == *fabric)) return Calibrated{.calibration = *own};
   for (const Variant& v : kVariants)
     if (v.device == device) {
       const Calibration* like = find(v.like);
@@ -165,6 +195,9 @@ Result<Calibrated> calibration_for(std::string_view device) {
                           ratio == 1 ? kSibling : kOtherLinks);
     }
   const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device));
+  const bool bridged = gpu.link && gpu.link->kind == "nvlink_bridge";
+  if (gpu.vendor == "nvidia" && (staged || !gpu.link || (bridged && !fabric)))
+    return through_host(gpu);
   const Calibration& like = *TRY(sibling(gpu));
   const Result<const cluster::Gpu*> measured = cluster::find_gpu(like.device);
   REHEARSE_CHECK(measured.has_value() && (*measured)->link, "{}", like.device);

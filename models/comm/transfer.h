@@ -4,9 +4,11 @@
 // Bandwidth transfers between NVLink devices by the number and rate of their links. Latency does
 // not follow the generation (H100 is 1.6 times as fast as A100 and B200), so it is taken from the
 // sibling of the same generation, or set by one measured small collective (`anchored`). Collectives
-// over PCIe through the host are not transferred.
+// over PCIe through the host depend on the machine: devices without rows get the mean of the two kinds
+// of machines that were measured, and an interval that holds both (docs/decisions/0152).
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,10 +20,11 @@ namespace rehearse::comm {
 /// The shipped calibrations, read once and kept for the life of the program; sorted by device.
 const std::vector<Calibration>& shipped_calibrations();
 
-/// The calibration of the device, or that of its sibling as it applies to the device. Fails with
-/// the reason on a device without a measured sibling, on a partition of such a device, and on an
-/// unknown name.
-Result<Calibrated> calibration_for(std::string_view device);
+/// The calibration of the device, or that of its sibling as it applies to the device. `fabric`
+/// connects the devices; absent: that of the device's own rows, else that of its usual node, where
+/// cards without NVSwitch have no bridges. Fails with the reason on a device without a measured
+/// sibling, on a partition of such a device, and on an unknown name.
+Result<Calibrated> calibration_for(std::string_view device, std::optional<Fabric> fabric = {});
 
 /// A device without rows of its own.
 struct Unmeasured {

@@ -12,7 +12,7 @@ using comm::Calibrated, comm::ClusterScope, comm::CollectiveCost;
 
 Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
                                std::optional<Algorithm> algorithm) {
-  const Calibrated calibrated = TRY(comm::calibration_for(scope.device));
+  const Calibrated calibrated = TRY(comm::calibration_for(scope.device, scope.fabric));
   TRY(comm::suits(calibrated.calibration, scope));
   CollectiveCost cost = TRY(CollectiveCost::resolve(calibrated,
                                                     {.kind = kind,

@@ -5,6 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "models/comm/reach.h"
+#include "strategies/stage_groups.h"
+
 namespace rehearse::step {
 
 namespace {
@@ -159,10 +162,38 @@ strategies::JobOptions job_options(const Conditions& conditions) {
           .fixed = conditions.fixed};
 }
 
+namespace {
+
+/// The steps of rings that gather or scatter among the tensor ranks of a dense block.
+double ring_steps_of_block(const workload::Layout& layout) {
+  const workload::Stage& stage = layout.stages.front();
+  for (const workload::Layer& layer : stage.chunks.front().layers) {
+    if (layer.host_work == 0) continue;
+    double rings = 0;
+    for (const std::vector<workload::Op>* ops : {&layer.forward, &layer.backward})
+      rings += static_cast<double>(std::ranges::count_if(*ops, [](const workload::Op& op) {
+        return op.communicates() && strategies::group_kind(op) == strategies::GroupKind::kTensor &&
+               (op.collective == CollectiveKind::kAllGather ||
+                op.collective == CollectiveKind::kReduceScatter);
+      }));
+    return rings * (stage.degrees.tensor - 1) / layer.host_work;
+  }
+  return 0;
+}
+
+}  // namespace
+
 strategies::JobOptions job_options(const Conditions& conditions, const Situation& situation,
                                    const workload::Layout& layout) {
   strategies::JobOptions options = job_options(conditions);
   options.over_efa = situation.pipeline_over_nodes && situation.network == comm::NetworkKind::kEfa;
+  // What holds up the ranks of a tensor group one after the other also delays the steps of its rings:
+  // their waits for the network follow the host's, where a group spans nodes.
+  if (options.over_efa && situation.tensor_nodes > 1 && options.host.knows_efa()) {
+    const comm::Network efa{comm::NetworkKind::kEfa, ByteRate::bytes_per_s(0), Seconds::s(0)};
+    options.host.rank_over_efa += comm::reach_of(efa).step * (ring_steps_of_block(layout) /
+                                                              layout.stages.front().degrees.tensor);
+  }
   if (!conditions.measured)
     options.fixed +=
         median_stall(regime_of(situation), layout, conditions.host, situation.whole_gradients);

@@ -301,8 +301,8 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
   if (calibrated && through_host(step.layout, cluster))
     step.warnings.push_back(
         {fmt::format(
-             "collectives of {} over PCIe: their times are those of the one machine that was "
-             "measured, whose board and settings decide them",
+             "collectives of {} over PCIe: the board and settings of a machine decide their times, "
+             "and few machines were measured",
              cluster.devices().front().model),
          "state the rate that nccl-tests reach on this machine: intra_node: {kind: pcie, rate: "
          "…}"});

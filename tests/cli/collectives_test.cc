@@ -300,7 +300,7 @@ TEST_CASE("network and calibrate: wrong use in one line") {
       1, "--protocol needs a calibration, and none covers these links");
   fails({"network", "--cluster", "no.yaml"}, 1, "no.yaml");
   fails({"network", "--device", "h100_sxm"}, 1, "unknown GPU 'h100_sxm'; one of h100_sxm5_80");
-  fails({"network", "--device", "l4"}, 1, "l4: has no NVLink");
+  fails({"network", "--device", "mi300x"}, 1, "only collectives of NVIDIA devices were measured");
   fails({"network", "--device", "h100_sxm5_80", "--op", "allreduce"}, 2,
         "did you mean 'all_reduce'?");
   fails({"network", "--device", "h100_sxm5_80", "--sizes", "1024"}, 2, "--sizes");

@@ -148,7 +148,7 @@ TEST_CASE("a utilization above the peak has its reason") {
   CHECK(json["notes"].dump().find("MFU above 100 %") != std::string::npos);
 }
 
-TEST_CASE("collectives over PCIe tell that they are of one machine, unless their rate is given") {
+TEST_CASE("collectives over PCIe tell that few machines were measured, unless their rate is given") {
   const auto warned = [](const std::string& links) {
     const std::string file =
         test::write_scratch(
@@ -160,7 +160,7 @@ TEST_CASE("collectives over PCIe tell that they are of one machine, unless their
     return test::document(test::rehearse(
                {"simulate", file, "--fidelity", "closed", "--format", "json"}))["warnings"]
                .dump()
-               .find("one machine") != std::string::npos;
+               .find("few machines") != std::string::npos;
   };
   CHECK(warned(""));
   CHECK_FALSE(warned(", intra_node: {kind: pcie, rate: 20 GB/s}"));

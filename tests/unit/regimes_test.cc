@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include "strategies/step/conditions.h"
+#include "tests/support/laid_out.h"
+#include "tests/support/tiny_models.h"
 
 namespace rehearse::step {
 namespace {
@@ -116,6 +118,27 @@ TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
   CHECK(median_stall(many, layout, measured, false).s() == Approx(4.676));
   // The sum of whole gradients is one more exchange.
   CHECK(median_stall(many, layout, measured, true).s() == Approx(5.236));
+}
+
+// With sequence parallelism a block gathers and scatters ten times: four in forward, and six in
+// backward, which gathers its inputs again. 16 ranks are 15 steps of 43 us in each.
+TEST_CASE("regimes: waits of rings over EFA follow the floor of stages") {
+  const workload::Layout layout =
+      test::laid_out(test::tiny_gpt({.heads = 16, .layers = 2}), {.global_batch = 4},
+                     {.data = 1, .tensor = 16, .pipeline = 2, .sequence_parallel = true});
+  Conditions conditions;
+  conditions.host = host::implementation_named("nanotron");
+  Situation over{
+      .nodes = 4, .network = NetworkKind::kEfa, .tensor_nodes = 2, .pipeline_over_nodes = true};
+  const auto floor = [&] { return job_options(conditions, over, layout).host.rank_over_efa * 16; };
+  const Seconds with = floor();
+  over.tensor_nodes = 1;
+  const Seconds without = floor();
+  CHECK(without == conditions.host.rank_over_efa * 16);
+  CHECK((with - without).us() == Approx(10 * 15 * 43));
+  over.tensor_nodes = 2;
+  conditions.host = host::implementation_named("eager");
+  CHECK(floor() == Seconds::s(0));
 }
 
 TEST_CASE("regimes: the range of kernels is that of conditions") {
