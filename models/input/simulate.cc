@@ -45,7 +45,7 @@ double filled_in(const Run& run, std::uint32_t batch) {
 bool all_recorded(const Pipeline& pipeline) {
   const auto recorded = [](const Source& s) {
     return !s.latency.samples.empty() && !s.connection && !s.total && !s.requests_per_s &&
-           !s.memory;
+           !s.memory && s.client.mean.s() == 0 && s.client_serial.mean.s() == 0;
   };
   return std::ranges::all_of(pipeline.stages, [&](const Stage& stage) {
     return (!stage.source || recorded(pipeline.sources[*stage.source])) &&
