@@ -102,6 +102,17 @@ Result<Seconds> time_to_first(const Pipeline& pipeline, double units) {
   return run.ends.back();
 }
 
+Result<std::vector<Seconds>> arrivals(const Pipeline& pipeline) {
+  if (!pipeline.samples) return fail("its epoch has no length", "samples: 50000");
+  const Counts counts = counts_of(pipeline);
+  const double units =
+      std::max(std::ceil(static_cast<double>(*pipeline.samples) / counts.samples - 1e-9), 1.0);
+  if (const double ops = ops_of(pipeline, units); ops > kMostOps)
+    return fail(fmt::format("its epoch needs {:.3g} ops", ops),
+                fmt::format("{:g} at most", kMostOps), way_out(pipeline, counts));
+  return TRY(run_units(pipeline, units, Start::kTogether)).ends;
+}
+
 Usd request_price_of(const Pipeline& pipeline) {
   const Counts counts = counts_of(pipeline);
   Usd price = Usd::usd(0);
