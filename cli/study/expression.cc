@@ -3,16 +3,28 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include <fmt/core.h>
+
+#include "sim/base/statistics.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
 
 namespace rehearse::cli {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return is_letter(c) || is_digit(c); }
+
+Status refuse_list(const Term& term) {
+  if (term.list.empty()) return {};
+  return fail("a list is no number", "sum, mean, min, max, quantile or share_under of it");
+}
 
 Result<Term> sum(const Term& a, const Term& b, double sign) {
+  for (const Term* term : {&a, &b}) TRY(refuse_list(*term));
   if (a.unit != b.unit)
     return fail(fmt::format("'{}' and '{}' cannot be added", a.unit, b.unit), "terms of one unit");
   const double near = sign > 0 ? b.estimate.low : b.estimate.high;
@@ -46,16 +58,71 @@ Result<Term> quotient(const Term& a, const Term& b) {
                  b.unit.empty() ? a.unit : "");
 }
 
-/// The minimum or the maximum of two, end by end of their intervals.
-Result<Term> outermost(const Term& a, const Term& b, bool least) {
-  if (a.unit != b.unit)
-    return fail(fmt::format("'{}' and '{}' cannot be compared", a.unit, b.unit),
+/// A number of several, which rises with each of them.
+using Reduction = double (*)(std::vector<double> values, double at);
+
+double sum_of(std::vector<double> values, double /*at*/) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+double mean_of(std::vector<double> values, double at) {
+  const auto count = static_cast<double>(values.size());
+  return sum_of(std::move(values), at) / count;
+}
+double quantile_of(std::vector<double> values, double at) {
+  std::ranges::sort(values);
+  return quantile(values, at);
+}
+double share_under(std::vector<double> values, double at) {
+  const auto under = std::ranges::count_if(values, [at](double value) { return value <= at; });
+  return static_cast<double>(under) / static_cast<double>(values.size());
+}
+
+struct Reducer {
+  std::string_view name;
+  Reduction of;
+  bool has_last = false;  ///< the last argument is not one of the values
+};
+constexpr Reducer kReducers[] = {
+    {"sum", sum_of},
+    {"mean", mean_of},
+    {"min", [](std::vector<double> values, double) { return std::ranges::min(values); }},
+    {"max", [](std::vector<double> values, double) { return std::ranges::max(values); }},
+    {"quantile", quantile_of, true},
+    {"share_under", share_under, true}};
+
+/// Each end of the interval is that of the ends of the values. REQUIRES: values.
+/// Each end of the interval is that of the ends of the values. `list` has their unit.
+Result<Term> reduced(const Reducer& reducer, const Term& list, const std::optional<Term>& last) {
+  const bool shares = reducer.of == share_under;
+  if (last && shares && last->unit != list.unit)
+    return fail(fmt::format("'{}' and '{}' cannot be compared", list.unit, last->unit),
                 "terms of one unit");
-  const auto of = [least](double x, double y) { return least ? std::min(x, y) : std::max(x, y); };
-  return Term{{of(a.estimate.value, b.estimate.value), of(a.estimate.low, b.estimate.low),
-               of(a.estimate.high, b.estimate.high),
-               std::max(a.estimate.provenance, b.estimate.provenance)},
-              a.unit};
+  if (last && !shares &&
+      !(last->unit.empty() && last->estimate.value >= 0 && last->estimate.value <= 1))
+    return fail(fmt::format("the last argument of '{}' is no share", reducer.name), "0 to 1");
+  Provenance provenance = list.list.front().provenance;
+  for (const Estimate<double>& value : list.list)
+    provenance = std::max(provenance, value.provenance);
+  using E = Estimate<double>;
+  const auto of = [&](double E::*end, double E::*of_last) {
+    std::vector<double> ends;
+    ends.reserve(list.list.size());
+    for (const E& value : list.list) ends.push_back(value.*end);
+    return reducer.of(std::move(ends), last ? last->estimate.*of_last : 0);
+  };
+  const double value = of(&E::value, &E::value);
+  // More values are under a bound where they are low and it is high.
+  if (shares) return Term{{value, of(&E::high, &E::low), of(&E::low, &E::high), provenance}};
+  return Term{{value, of(&E::low, &E::value), of(&E::high, &E::value), provenance}, list.unit};
+}
+
+template <class Q>
+std::optional<Term> of_quantity(std::string_view text, std::string_view unit) {
+  const Result<double> value = parse_si<Q>(text);
+  if (!value) return std::nullopt;
+  return Term{exact_term(*value).estimate, std::string(unit)};
 }
 
 class Parser {
@@ -86,6 +153,7 @@ class Parser {
     while (next() == '*' || next() == '/') {
       const char op = take();
       const Term right = TRY(primary());
+      for (const Term* term : {&std::as_const(left), &right}) TRY(refuse_list(*term));
       left = TRY(op == '*' ? times(left, right) : quotient(left, right));
     }
     return left;
@@ -103,38 +171,68 @@ class Parser {
       return inner;
     }
     if (is_digit(c) || c == '.') return number();
+    if (c == '[') {
+      Term list;
+      TRY(add_terms(']', list, nullptr));
+      return list;
+    }
     if (is_letter(c)) return word();
     return unexpected("a number or a name");
   }
 
-  /// The least or the greatest of the terms in the parentheses of min and max.
-  Result<Term> outermost_of(bool least) {
+  /// Reads the terms up to `end` into a list of their values, which have one unit; the last one apart
+  /// if `last` is given.
+  Status add_terms(char end, Term& list, std::optional<Term>* last) {
     if (++depth_ > kMostDepth) return fail("parentheses are nested too deeply");
-    take();
-    Term found = TRY(terms());
-    while (next() == ',') {
+    do {
       take();
-      found = TRY(outermost(found, TRY(terms()), least));
-    }
-    if (next() != ')') return unexpected("')'");
+      Term term = TRY(terms());
+      if (last && next() == end) {
+        TRY(refuse_list(term));
+        *last = std::move(term);
+        break;
+      }
+      if (list.list.empty()) list.unit = term.unit;
+      if (term.unit != list.unit)
+        return fail(fmt::format("'{}' and '{}' cannot be compared", list.unit, term.unit),
+                    "terms of one unit");
+      if (term.list.empty()) term.list.push_back(term.estimate);
+      list.list.insert(list.list.end(), term.list.begin(), term.list.end());
+    } while (next() == ',');
+    if (next() != end) return unexpected(fmt::format("',' or '{}'", end));
+    if (list.list.empty()) return fail("a value is missing before the last argument", "a list");
     take();
     --depth_;
-    return found;
+    return {};
   }
 
   Result<Term> number() {
     double value = 0;
+    const std::size_t from = at_;
     const auto [rest, error] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc{}) return unexpected("a number");
     at_ = static_cast<std::size_t>(rest - text_.data());
-    return exact_term(value);
+    if (!is_letter(next())) return exact_term(value);
+    letters();
+    // "GB/s" is one unit; a quotient has the unit of its divisor after a number.
+    if (text_.substr(at_).starts_with("/s") && !(at_ + 2 < text_.size() && is_word(text_[at_ + 2])))
+      at_ += 2;
+    const std::string_view text = text_.substr(from, at_ - from);
+    if (std::optional<Term> quantity = quantity_term(text)) return *quantity;
+    return fail(fmt::format("'{}' has no known unit", text), "such as 5 ms, 80 GB or 25 GB/s");
   }
 
   Result<Term> word() {
     const std::string_view name = letters();
     if (next() != '(') return vocabulary_.name(name);
-    if (name == "min" || name == "max") return outermost_of(name == "min");
+    const auto* const reducer = std::ranges::find(kReducers, name, &Reducer::name);
+    if (reducer != std::end(kReducers)) {
+      Term list;
+      std::optional<Term> last;
+      TRY(add_terms(')', list, reducer->has_last ? &last : nullptr));
+      return reduced(*reducer, list, last);
+    }
     take();
     std::vector<std::string_view> of;
     do {
@@ -149,7 +247,7 @@ class Parser {
   /// REQUIRES: a letter is next.
   std::string_view letters() {
     const std::size_t from = at_;
-    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
     return text_.substr(from, at_ - from);
   }
 
@@ -177,8 +275,22 @@ class Parser {
 
 Term exact_term(double value) { return {{value, value, value, Provenance::kRecorded}}; }
 
+std::optional<Term> quantity_term(std::string_view text) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && rest == text.data() + text.size()) return exact_term(value);
+  for (const std::optional<Term>& found :
+       {of_quantity<Seconds>(text, "s"), of_quantity<Bytes>(text, "B"),
+        of_quantity<Flops>(text, "FLOP"), of_quantity<ByteRate>(text, "B/s"),
+        of_quantity<FlopRate>(text, "FLOP/s"), of_quantity<Joules>(text, "J"),
+        of_quantity<Usd>(text, "USD")})
+    if (found) return found;
+  return std::nullopt;
+}
+
 Result<Term> evaluate(std::string_view expression, const Vocabulary& vocabulary) {
   Result<Term> term = Parser(expression, vocabulary).all();
+  if (term) TRY(refuse_list(*term));
   if (term && !std::isfinite(term->estimate.value))
     return fail(fmt::format("'{}' is not finite", expression));
   return term;

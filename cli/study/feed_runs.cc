@@ -25,6 +25,11 @@ Result<FeedRun> run_pipeline(const YamlMap& map, const FeedContext& context) {
     if (name == "batch_time")
       return Term{mapped(flow.units_per_s, [](double rate) { return 1 / rate; })};
     if (name == "filled") return exact(flow.filled);
+    if (name == "arrivals") {
+      std::vector<double> times;
+      for (const Seconds end : TRY(input::arrivals(pipeline))) times.push_back(end.s());
+      return exact_list(times);
+    }
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);
     if (name == "epoch_time") {
@@ -88,6 +93,7 @@ Result<FeedRun> run_flow(const YamlMap& map, const FeedContext&) {
   TRY(map.status());
   const flow::Outcome outcome = TRY(flow::run(flow));
   return [outcome](std::string_view name) -> Result<Term> {
+    if (name == "makespans") return exact_list(outcome.makespans);
     if (name != "makespan") return exact(name == "tries" ? outcome.tries : outcome.completed);
     constexpr double kErrors = 2;  // of the mean: 95 %
     const double mean = outcome.makespan, off = kErrors * outcome.standard_error;

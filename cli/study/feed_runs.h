@@ -27,7 +27,7 @@ struct FeedContext {
   PointValues point;  ///< by which controllers price their choices
 };
 
-/// The value of each function of a kind, perhaps without its unit. Fails with one line, for example
+/// The value of each function of a kind, a number or a list as it states, perhaps without its unit. Fails with one line, for example
 /// if a graph has no network, or a server no SLO. REQUIRES: a function of the kind.
 using FeedRun = std::function<Result<Term>(std::string_view function)>;
 
@@ -39,10 +39,17 @@ Result<FeedRun> run_dataflow(const YamlMap& map, const FeedContext& context);
 Result<FeedRun> run_accelerator(const YamlMap& map, const FeedContext& context);
 Result<FeedRun> run_controller(const YamlMap& map, const FeedContext& context);
 Result<FeedRun> run_flow(const YamlMap& map, const FeedContext& context);
+/// A job with a section `graph`: ops that run in order on servers and links.
+Result<FeedRun> run_ops(const YamlMap& map, const FeedContext& context);
 /// A job with a section `serve`, under its load.
 Result<FeedRun> run_server(const YamlMap& map, const FeedContext& context);
 
-/// A value without an interval.
+/// A value without an interval, and a list of these.
 inline Term exact(double value) { return {{value, value, value, Provenance::kDatasheet}}; }
+inline Term exact_list(const std::vector<double>& values) {
+  Term list;
+  for (const double value : values) list.list.push_back(exact(value).estimate);
+  return list;
+}
 
 }  // namespace rehearse::cli

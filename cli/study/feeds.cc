@@ -10,19 +10,21 @@ namespace rehearse::cli {
 
 struct FeedKind {
   std::string_view name;
-  std::string_view section;  ///< of a study; empty for servers, which are jobs
+  std::string_view section;  ///< of a study; for a kind of job the key that it has
+  bool is_job = false;
   Result<FeedRun> (*run)(const YamlMap&, const FeedContext&);
   struct Functions {
     std::string_view unit, names;  ///< names with spaces between
+    bool are_lists = false;
   };
   std::vector<Functions> functions;
 
-  /// The unit of a function; nothing if there is no such function.
-  std::optional<std::string_view> unit_of(std::string_view function) const {
-    for (const auto& [unit, names] : functions)
-      for (const std::string_view each : split(names, ' '))
-        if (each == function) return unit;
-    return std::nullopt;
+  /// The functions among which one is; null if there is no such function.
+  const Functions* functions_with(std::string_view function) const {
+    for (const Functions& some : functions)
+      for (const std::string_view each : split(some.names, ' '))
+        if (each == function) return &some;
+    return nullptr;
   }
 };
 
@@ -32,30 +34,46 @@ const std::vector<FeedKind>& feed_kinds() {
   static const std::vector<FeedKind> kKinds = {
       {"pipeline",
        "pipelines",
+       false,
        run_pipeline,
        {{"1/s", "rate allowed_rate tuned_rate tuned_bound"},
         {"s", "epoch_time batch_time"},
+        {"s", "arrivals", true},
         {"", "filled"}}},
       {"cache",
        "caches",
+       false,
        run_cache,
        {{"", "hit_ratio misses reads accesses peak"}, {"s", "read_time batch_time"}}},
       {"graph",
        "graphs",
+       false,
        run_graph,
        {{"", "cut halo expected_halo fullest"}, {"B", "exchanged"}, {"s", "epoch_time"}}},
       {"dataflow",
        "dataflows",
+       false,
        run_dataflow,
        {{"s", "run_time"}, {"B", "peak_memory"}, {"", "memory_share kernels"}, {"FLOP", "flops"}}},
-      {"accelerator", "accelerators", run_accelerator, {{"", "cycles area"}, {"s", "run_time"}}},
+      {"accelerator",
+       "accelerators",
+       false,
+       run_accelerator,
+       {{"", "cycles area"}, {"s", "run_time"}}},
       {"controller",
        "controllers",
+       false,
        run_controller,
        {{"", "controlled_price known_price fixed_price fixed_choice estimate_error"}}},
-      {"flow", "flows", run_flow, {{"s", "makespan"}, {"", "completed tries"}}},
+      {"flow",
+       "flows",
+       false,
+       run_flow,
+       {{"s", "makespan"}, {"s", "makespans", true}, {"", "completed tries"}}},
+      {"graph of ops", "graph", true, run_ops, {{"s", "makespan"}, {"s", "arrivals", true}}},
       {"server",
-       "",
+       "serve",
+       true,
        run_server,
        {{"s",
          "ttft_mean ttft_p50 ttft_p90 ttft_p99 tpot_mean tpot_p50 tpot_p90 tpot_p99 itl_mean "
@@ -69,6 +87,7 @@ const std::vector<FeedKind>& feed_kinds() {
 struct Asked {
   const FeedTemplate* feed;
   std::string_view unit;
+  bool is_list;
 };
 
 /// Returns nothing if the function does not exist. Several kinds may have a function of one name.
@@ -78,22 +97,22 @@ std::optional<Result<Asked>> find(const std::vector<FeedTemplate>& feeds, std::s
   std::vector<std::string_view> known;
   std::string what;
   for (const FeedKind& kind : feed_kinds()) {
-    const std::optional<std::string_view> unit = kind.unit_of(name);
-    if (!unit) continue;
+    const FeedKind::Functions* functions = kind.functions_with(name);
+    if (!functions) continue;
     last = &kind;
     what += fmt::format("{}{}", what.empty() ? "" : " or ", kind.name);
     for (const FeedTemplate& candidate : feeds) {
       if (candidate.kind != &kind) continue;
-      if (candidate.name == feed) return Asked{&candidate, *unit};
+      if (candidate.name == feed) return Asked{&candidate, functions->unit, functions->are_lists};
       known.push_back(candidate.name);
     }
   }
   if (!last) return std::nullopt;
-  if (known.empty() && last->section.empty())
-    return fail(fmt::format("unknown server '{}'", feed), "jobs: {NAME: {serve: {…}}}");
-  return fail(
-      fmt::format("unknown {} '{}'", what, feed),
-      known.empty() ? fmt::format("{}: {{NAME: {{…}}}}", last->section) : suggest(feed, known));
+  if (!known.empty()) return fail(fmt::format("unknown {} '{}'", what, feed), suggest(feed, known));
+  const std::string part = fmt::format("{}: {{…}}", last->section);
+  return fail(fmt::format("unknown {} '{}'", what, feed),
+              last->is_job ? fmt::format("jobs: {{NAME: {{{}}}}}", part)
+                           : fmt::format("{}: {{NAME: {{…}}}}", last->section));
 }
 
 /// The result, whose first mistake names the feed.
@@ -112,7 +131,7 @@ Result<T> in_feed(const FeedTemplate& feed, Result<T> result) {
 std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
   std::vector<FeedTemplate> feeds;
   for (const FeedKind& kind : feed_kinds()) {
-    if (kind.section.empty()) continue;
+    if (kind.is_job) continue;
     const auto named = root.map(kind.section);
     if (!named) continue;
     for (const std::string& name : named->keys()) {
@@ -125,14 +144,16 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
   return feeds;
 }
 
-FeedTemplate server_feed(std::string name, const YamlMap& job) {
-  return {&feed_kinds().back(), std::move(name), job};
+std::optional<FeedTemplate> job_feed(const std::string& name, const YamlMap& job) {
+  for (const FeedKind& kind : feed_kinds())
+    if (kind.is_job && job.has(kind.section)) return FeedTemplate{&kind, name, job};
+  return std::nullopt;
 }
 
 std::optional<Result<Term>> FeedValues::value(std::string_view function, std::string_view feed) {
   const std::optional<Result<Asked>> found = find(feeds_, function, feed);
   if (!found) return std::nullopt;
-  const auto [of, unit] = TRY(*found);
+  const auto [of, unit, is_list] = TRY(*found);
   auto run = runs_.find(of->name);
   if (run == runs_.end()) {
     FeedRun first = TRY(in_feed(*of, of->kind->run(of->sections.filled(fill_), context_)));
@@ -147,14 +168,17 @@ std::optional<Result<Term>> feed_unit(const std::vector<FeedTemplate>& feeds,
                                       std::string_view function, std::string_view feed) {
   const std::optional<Result<Asked>> found = find(feeds, function, feed);
   if (!found) return std::nullopt;
-  return Term{exact_term(1).estimate, std::string(TRY(*found).unit)};
+  const Asked asked = TRY(*found);
+  Term term{exact_term(1).estimate, std::string(asked.unit)};
+  if (asked.is_list) term.list = {term.estimate};
+  return term;
 }
 
 std::vector<std::string_view> feed_functions() {
   std::vector<std::string_view> names;
   for (const FeedKind& kind : feed_kinds())
-    for (const auto& [unit, of_unit] : kind.functions)
-      for (const std::string_view name : split(of_unit, ' ')) names.push_back(name);
+    for (const FeedKind::Functions& some : kind.functions)
+      for (const std::string_view name : split(some.names, ' ')) names.push_back(name);
   return names;
 }
 

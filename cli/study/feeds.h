@@ -1,5 +1,5 @@
 // The parts of a study other than training jobs: input pipelines, caches, graphs, dataflows,
-// accelerators, controllers, flows and inference servers (docs/formats/study.md).
+// accelerators, controllers, flows, graphs of ops and inference servers (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ struct FeedTemplate {
 /// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators`, `controllers`
 /// and `flows` of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
-/// A server, which is among the jobs of a study.
-FeedTemplate server_feed(std::string name, const YamlMap& job);
+/// A server or a graph of ops, which are among the jobs of a study; nothing for a job of training.
+std::optional<FeedTemplate> job_feed(const std::string& name, const YamlMap& job);
 
 /// The values of functions over feeds at one point. Each feed is run at most once.
 class FeedValues {

@@ -285,9 +285,10 @@ std::string packed(const StudyPoint& point) {
     packer.put(std::uint64_t{job.ranks});
     packer.put(std::uint64_t{job.fits});
   }
-  for (const auto& [estimate, unit] : point.measured) {
+  for (const Term& term : point.measured) {
+    const Estimate<double>& estimate = term.estimate;
     put(estimate.value, estimate.low, estimate.high, estimate.provenance);
-    packer.put(unit);
+    packer.put(term.unit);
   }
   return packer.take();
 }

@@ -1,7 +1,6 @@
 #include "cli/study/study.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -137,7 +136,8 @@ Result<std::string> value_of(std::string_view expression, const Setting& paramet
         return fail(fmt::format("'{}' is not a function of parameters", function), "+ - * /");
       }};
   const Term term = TRY(evaluate(expression, vocabulary));
-  return number_text(term.estimate.value);
+  const std::string number = number_text(term.estimate.value);
+  return term.unit.empty() ? number : number + " " + term.unit;
 }
 
 /// The parenthesis that closes the one at `open`; npos where none does.
@@ -154,11 +154,8 @@ std::size_t closing(const std::string& text, std::size_t open) {
 
 Result<Term> parameter_value(std::string_view name, const Setting& parameters) {
   const std::string text = TRY(parameter(name, parameters));
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || rest != text.data() + text.size())
-    return fail(fmt::format("parameter '{}' is '{}'", name, text), "a number");
-  return exact_term(value);
+  if (std::optional<Term> term = quantity_term(text)) return *term;
+  return fail(fmt::format("parameter '{}' is '{}'", name, text), "a number");
 }
 
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
@@ -292,8 +289,8 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
       if (const auto job = jobs->map(name)) {
         const YamlMap whole = base ? job->over(*base) : *job;
         any = true;
-        if (whole.has("serve"))
-          study.feeds.push_back(server_feed(name, whole));
+        if (std::optional<FeedTemplate> feed = job_feed(name, whole))
+          study.feeds.push_back(std::move(*feed));
         else
           study.jobs.push_back({name, whole});
       }

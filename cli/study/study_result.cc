@@ -87,13 +87,15 @@ std::string free_text(const StudyResult& result, const Expectation& e) {
   for (const StudyPoint& point : result.points) points.push_back(point.parameters);
   return join(free_parameters(e, points), ", ", [](const auto& free) {
     const auto& [name, values] = free;
-    std::vector<double> numbers;
+    std::vector<std::pair<double, std::string>> numbers;  // with their units
     for (const std::string& value : values)
       if (const Result<Term> number = parameter_value(name, {{name, value}}))
-        numbers.push_back(number->estimate.value);
+        numbers.emplace_back(
+            number->estimate.value,
+            number->unit.empty() ? fmt::format("{:g}", number->estimate.value) : value);
     if (numbers.size() < values.size()) return name + " " + join(values, " or ");
     const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-    return fmt::format("{} {:g} – {:g}", name, *least, *most);
+    return fmt::format("{} {} – {}", name, least->second, most->second);
   });
 }
 

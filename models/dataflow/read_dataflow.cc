@@ -10,6 +10,7 @@
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
+#include "sim/cluster/own_devices.h"
 
 namespace rehearse::dataflow {
 namespace {
@@ -111,7 +112,7 @@ class Reader {
   }
 
   void read_settings(DataflowJob& job) {
-    job.device = of("device").required<std::string>("device").value_or("");
+    job.device = cluster::read_device(of("device"), "device").value_or("");
     if (!job.device.empty())
       if (const auto gpu = cluster::find_gpu(job.device); !gpu) {
         const Diagnostic& d = gpu.error().diagnostics.front();

@@ -110,6 +110,7 @@ Result<Outcome> run(const Flow& flow) {
     outcome.makespan += off / (r + 1);
     squares += off * (ended.seconds - outcome.makespan);
     outcome.completed += ended.completed;
+    outcome.makespans.push_back(ended.seconds);
   }
   const double runs = flow.runs;
   outcome.completed /= runs;

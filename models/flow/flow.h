@@ -53,10 +53,11 @@ struct Flow {
 };
 
 struct Outcome {
-  double makespan = 0;        ///< mean seconds until a run ends, in success or failure
-  double standard_error = 0;  ///< of this mean
-  double completed = 0;       ///< share of the runs that end in success
-  double tries = 0;           ///< mean number of tries of a run
+  double makespan = 0;                 ///< mean seconds until a run ends, in success or failure
+  double standard_error = 0;           ///< of this mean
+  double completed = 0;                ///< share of the runs that end in success
+  double tries = 0;                    ///< mean number of tries of a run
+  std::vector<double> makespans = {};  ///< seconds of each run
 };
 
 /// When a request for the status first sees what ended `time` seconds after the start of a try.

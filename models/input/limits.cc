@@ -22,12 +22,14 @@ Due due_of(const Pipeline& p) {
 
 /// The time that a visit holds its thread on cores of this speed.
 double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) {
-  if (!least) return read_time(p, stage).s() + core_time(stage).s() / speed;
+  if (!least) return read_time(p, stage).s() + core_time(p, stage).s() / speed;
   Pipeline quickest = p;
   Stage read = stage;
   if (stage.source) {
     Source& source = quickest.sources[*stage.source];
     source.latency.mean = source.latency.least();
+    source.client.mean = source.client.least();
+    source.client_serial.mean = source.client_serial.least();
     if (!read.reads.empty()) {
       read.bytes = *std::ranges::min_element(read.reads);
       read.reads = {read.bytes};
@@ -40,7 +42,9 @@ double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) 
       if (from_source < read_time(quickest, read)) source.hits = 0;
     }
   }
-  return read_time(quickest, read).s() + (stage.time.least() + stage.serial.least()).s() / speed;
+  read.time.mean = stage.time.least();
+  read.serial.mean = stage.serial.least();
+  return read_time(quickest, read).s() + core_time(quickest, read).s() / speed;
 }
 
 /// The time that a unit of the last stage, or a whole round, is in flight.
@@ -68,8 +72,8 @@ std::vector<Limit> limits_of(const Pipeline& p) {
     const double visits = counts.visits[i] * (last ? 1 : due.share);
     add(LimitKind::kThreads, i, stage.slots(),
         visits * hold_of(p, stage, speed, due.least && !last));
-    const Seconds serial = due.least && !last ? stage.serial.least() : stage.serial.mean;
-    add(LimitKind::kSerial, i, stage.workers * speed, visits * serial.s());
+    const Seconds locked = due.least && !last ? stage.serial.least() : locked_time(p, stage);
+    add(LimitKind::kSerial, i, stage.workers * speed, visits * locked.s());
   }
   for (std::size_t s = 0; s < p.sources.size(); ++s) {
     double bytes = 0, requests = 0;
@@ -85,7 +89,7 @@ std::vector<Limit> limits_of(const Pipeline& p) {
   if (p.host) {
     double work = 0;
     for (std::size_t i = 0; i < p.stages.size(); ++i)
-      work += counts.visits[i] * core_time(p.stages[i]).s();
+      work += counts.visits[i] * core_time(p, p.stages[i]).s();
     double capacity = 0;
     for (const double part : part_capacities(p)) capacity += part;
     add(LimitKind::kHost, 0, capacity, work);

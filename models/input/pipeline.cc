@@ -59,8 +59,6 @@ Counts counts_of(const Pipeline& pipeline) {
   return counts;
 }
 
-Seconds core_time(const Stage& stage) { return stage.time.mean + stage.serial.mean; }
-
 double requests_of(const Source& source, const Stage& stage, Bytes read) {
   const double least = stage.reads.empty() || read.b() > 0 ? 1 : 0;
   return source.request ? std::max(std::ceil(read / *source.request), least) : least;
@@ -91,8 +89,20 @@ Seconds read_time(const Pipeline& pipeline, const Stage& stage) {
   return time;
 }
 
+Seconds locked_time(const Pipeline& pipeline, const Stage& stage) {
+  if (!stage.source) return stage.serial.mean;
+  return stage.serial.mean +
+         requests_of(pipeline, stage) * pipeline.sources[*stage.source].client_serial.mean;
+}
+
+Seconds core_time(const Pipeline& pipeline, const Stage& stage) {
+  const Seconds own = stage.time.mean + locked_time(pipeline, stage);
+  if (!stage.source) return own;
+  return own + requests_of(pipeline, stage) * pipeline.sources[*stage.source].client.mean;
+}
+
 Seconds hold_time(const Pipeline& pipeline, const Stage& stage) {
-  return core_time(stage) + read_time(pipeline, stage);
+  return core_time(pipeline, stage) + read_time(pipeline, stage);
 }
 
 namespace {
@@ -104,13 +114,13 @@ double working_at(const Pipeline& pipeline, double speed) {
   const Counts counts = counts_of(pipeline);
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const Stage& stage = stages[i];
-    const Seconds work = core_time(stage) / speed;
+    const Seconds work = core_time(pipeline, stage) / speed;
     if (!(work.s() > 0)) continue;
     const double working = stage.slots() * (work / (work + read_time(pipeline, stage)));
     // A lock lets only one thread of a worker at a time do the work that it protects.
-    const double locked = stage.serial.mean.s() > 0
-                              ? stage.workers * (core_time(stage) / stage.serial.mean)
-                              : working;
+    const Seconds lock = locked_time(pipeline, stage);
+    const double locked =
+        lock.s() > 0 ? stage.workers * (core_time(pipeline, stage) / lock) : working;
     // The visits of a take run concurrently.
     busy.emplace_back(counts.samples / (counts.takes[i] * std::max(stage.visits, 1.0)),
                       std::min(working, locked));
@@ -155,8 +165,8 @@ double busy_threads(const Pipeline& pipeline) {
   return busy;
 }
 
-std::uint32_t threads_on_cores(const Stage& stage) {
-  return core_time(stage).s() > 0 ? stage.slots() : 0;
+std::uint32_t threads_on_cores(const Pipeline& pipeline, const Stage& stage) {
+  return core_time(pipeline, stage).s() > 0 ? stage.slots() : 0;
 }
 
 std::vector<double> part_capacities(const Pipeline& pipeline) {
@@ -164,7 +174,7 @@ std::vector<double> part_capacities(const Pipeline& pipeline) {
   const double busy = busy_threads(pipeline);
   if (host.parts() == 1) return {host.capacity(std::max<double>(busy, host.cores))};
   std::uint32_t threads = 0;
-  for (const Stage& stage : pipeline.stages) threads += threads_on_cores(stage);
+  for (const Stage& stage : pipeline.stages) threads += threads_on_cores(pipeline, stage);
   const double cores = static_cast<double>(host.cores) / host.parts();
   std::vector<double> capacities;
   for (std::uint32_t part = 0; part < host.parts(); ++part) {

@@ -46,6 +46,9 @@ struct Source {
   std::optional<Bytes> request = {};
   double hits = 0;  ///< share of the reads that memory serves, at rate `memory`
   std::optional<ByteRate> memory = {};
+  /// Work of the reading worker for each request: connection, encryption, copy. `client_serial` is
+  /// for one request of a worker at a time, as under an interpreter's lock.
+  ServiceTime client = {}, client_serial = {};
   Usd request_price = Usd::usd(0);
 };
 
@@ -138,9 +141,11 @@ struct Counts {
 };
 Counts counts_of(const Pipeline& pipeline);
 
-/// Mean time that a visit holds its thread, alone on the host; and its core time.
+/// Mean time that a visit holds its thread, alone on the host; its core time, with the client's work
+/// for its requests; and the part of that which one visit of a worker at a time does.
 Seconds hold_time(const Pipeline& pipeline, const Stage& stage);
-Seconds core_time(const Stage& stage);
+Seconds core_time(const Pipeline& pipeline, const Stage& stage);
+Seconds locked_time(const Pipeline& pipeline, const Stage& stage);
 /// The mean time to read a take, its requests, and the bytes that the source moves for it.
 Seconds read_time(const Pipeline& pipeline, const Stage& stage);
 double requests_of(const Pipeline& pipeline, const Stage& stage);
@@ -155,7 +160,7 @@ double least_in_flight(const Pipeline& pipeline);
 /// of samples in flight, allow.
 double busy_threads(const Pipeline& pipeline);
 /// The threads of a stage that need a core of the host.
-std::uint32_t threads_on_cores(const Stage& stage);
+std::uint32_t threads_on_cores(const Pipeline& pipeline, const Stage& stage);
 /// Core-seconds per second of each part of the host, over which the threads are dealt in turn.
 /// REQUIRES: there is a host.
 std::vector<double> part_capacities(const Pipeline& pipeline);

@@ -120,6 +120,11 @@ Source read_source(const YamlMap& map) {
   source.memory = positive<ByteRate>(map, "memory");
   if (map.has("requests_per_s"))
     source.requests_per_s = number_in(map, "requests_per_s", 1e-3, 1e9, 1);
+  if (const auto client = map.map("client")) {
+    source.client = read_time(*client, "time");
+    source.client_serial = read_time(*client, "serial");
+    client->no_other_keys();
+  }
   if (map.has("usd_per_1000_requests"))
     source.request_price = Usd::usd(number_in(map, "usd_per_1000_requests", 0, 1e6, 0) / 1000);
   if (map.has("hits") && map.has("cache"))

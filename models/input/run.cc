@@ -56,7 +56,9 @@ bool varies(const Pipeline& pipeline) {
   return (pipeline.step && pipeline.step->varies()) ||
          std::ranges::any_of(pipeline.stages, [&](const Stage& stage) {
            return stage.time.varies() || stage.serial.varies() || stage.reads.size() > 1 ||
-                  (stage.source && pipeline.sources[*stage.source].latency.varies());
+                  (stage.source && (pipeline.sources[*stage.source].latency.varies() ||
+                                    pipeline.sources[*stage.source].client.varies() ||
+                                    pipeline.sources[*stage.source].client_serial.varies()));
          });
 }
 

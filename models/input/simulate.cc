@@ -45,7 +45,7 @@ double filled_in(const Run& run, std::uint32_t batch) {
 bool all_recorded(const Pipeline& pipeline) {
   const auto recorded = [](const Source& s) {
     return !s.latency.samples.empty() && !s.connection && !s.total && !s.requests_per_s &&
-           !s.memory;
+           !s.memory && s.client.mean.s() == 0 && s.client_serial.mean.s() == 0;
   };
   return std::ranges::all_of(pipeline.stages, [&](const Stage& stage) {
     return (!stage.source || recorded(pipeline.sources[*stage.source])) &&
@@ -100,6 +100,17 @@ Result<Seconds> time_to_first(const Pipeline& pipeline, double units) {
                 fmt::format("{:g} at most", kUsualOps), way_out(alone, counts_of(alone)));
   const Run run = TRY(run_units(alone, whole, Start::kTogether));
   return run.ends.back();
+}
+
+Result<std::vector<Seconds>> arrivals(const Pipeline& pipeline) {
+  if (!pipeline.samples) return fail("its epoch has no length", "samples: 50000");
+  const Counts counts = counts_of(pipeline);
+  const double units =
+      std::max(std::ceil(static_cast<double>(*pipeline.samples) / counts.samples - 1e-9), 1.0);
+  if (const double ops = ops_of(pipeline, units); ops > kMostOps)
+    return fail(fmt::format("its epoch needs {:.3g} ops", ops),
+                fmt::format("{:g} at most", kMostOps), way_out(pipeline, counts));
+  return TRY(run_units(pipeline, units, Start::kTogether)).ends;
 }
 
 Usd request_price_of(const Pipeline& pipeline) {

@@ -25,6 +25,10 @@ Result<Flow> simulate(const Pipeline& pipeline);
 /// stage are ready. Fails if that takes too many ops.
 Result<Seconds> time_to_first(const Pipeline& pipeline, double units);
 
+/// The times at which the units of an epoch are ready (or used up by the accelerator, where there is
+/// one), rising, from the start of the workers. Fails if the epoch has no length or too many units.
+Result<std::vector<Seconds>> arrivals(const Pipeline& pipeline);
+
 /// The cost of the requests of a unit of the last stage, summed over the sources.
 Usd request_price_of(const Pipeline& pipeline);
 

@@ -49,12 +49,14 @@ StageLowering::StageLowering(const Pipeline& pipeline, std::size_t index, bool s
       random_(random_stream(pipeline.seed, index)),
       name_(names.intern(stage_.name)),
       first_thread_(0) {
-  for (std::size_t i = 0; i < index; ++i) first_thread_ += threads_on_cores(pipeline.stages[i]);
+  for (std::size_t i = 0; i < index; ++i)
+    first_thread_ += threads_on_cores(pipeline, pipeline.stages[i]);
   parts_.admitted = source_ && source_->requests_per_s;
   parts_.read = source_ != nullptr;
-  parts_.serial = stage_.serial.mean.s() > 0;
+  parts_.serial = locked_time(pipeline, stage_).s() > 0;
+  const Seconds work = core_time(pipeline, stage_) - locked_time(pipeline, stage_);
   // Without a shared host, work is a plain duration and is merged with the read.
-  parts_.work = (stage_.time.mean.s() > 0 && (!resources.cores.empty() || !parts_.read)) ||
+  parts_.work = (work.s() > 0 && (!resources.cores.empty() || !parts_.read)) ||
                 !(parts_.read || parts_.serial);
   pooled_ = parts_.count() == 1 && !parts_.serial;
   add_resources();
@@ -129,28 +131,32 @@ StageLowering::Part StageLowering::plain(Seconds time, std::uint32_t stream) con
   return {{.name = name_, .task = Task::kInput, .duration = whole(time), .stream = stream}};
 }
 
-StageLowering::Part StageLowering::core_op(const ServiceTime& time, std::uint32_t stream) {
-  const Seconds drawn = time.draw(random_);
+Seconds StageLowering::draw(const ServiceTime& own, ServiceTime Source::*client, double requests) {
+  Seconds drawn = own.draw(random_);
+  for (double i = 0; i < requests; ++i) drawn += (source_->*client).draw(random_);
+  return drawn;
+}
+
+StageLowering::Part StageLowering::core_op(Seconds drawn, std::uint32_t stream) const {
   if (resources_.cores.empty()) return plain(drawn, stream);
   Part part = plain(Seconds::s(0), stream);
   part.work = std::min(drawn.s(), 1e5);
   return part;
 }
 
-StageLowering::Part StageLowering::read_op(bool hit, Bytes bytes) {
+StageLowering::Part StageLowering::read_op(bool hit, Bytes bytes, double requests) {
   double work = 0;
   Seconds time = Seconds::s(0);
   if (hit) {
     if (source_->memory) time = bytes / *source_->memory;
   } else {
-    const double requests = requests_of(*source_, stage_, bytes);
     for (double i = 0; i < requests; ++i) time += source_->latency.draw(random_);
     if (shared_link_)
       work = bytes.b();
     else if (source_->connection)
       time += bytes / *source_->connection;
   }
-  if (!parts_.work) time += stage_.time.draw(random_);
+  if (!parts_.work) time += draw(stage_.time, &Source::client, requests);
   Part part = plain(time, *read_);
   part.work = work;
   return part;
@@ -178,16 +184,19 @@ StageLowering::Take StageLowering::add_visit(std::span<const OpIndex> before) {
     const double hits = source_->hits, n = static_cast<double>(visit);
     hit = std::floor((n + 1) * hits + 1e-9) > std::floor(n * hits + 1e-9);
   }
-  if (const double requests = parts_.admitted && !hit ? requests_of(*source_, stage_, bytes) : 0;
-      requests > 0)
+  const double requests = parts_.read && !hit ? requests_of(*source_, stage_, bytes) : 0;
+  if (parts_.admitted && requests > 0)
     add(plain(Seconds::s(requests / *source_->requests_per_s),
               *resources_.admission[*stage_.source]));
-  if (parts_.read) add(read_op(hit, bytes));
+  if (parts_.read) add(read_op(hit, bytes, requests));
   if (parts_.work) {
     const std::size_t thread = worker * stage_.threads + visit / stage_.workers % stage_.threads;
-    add(core_op(stage_.time, work_streams_[thread % work_streams_.size()]));
+    add(core_op(draw(stage_.time, &Source::client, requests),
+                work_streams_[thread % work_streams_.size()]));
   }
-  if (parts_.serial) add(core_op(stage_.serial, lock_of(static_cast<std::uint32_t>(worker))));
+  if (parts_.serial)
+    add(core_op(draw(stage_.serial, &Source::client_serial, requests),
+                lock_of(static_cast<std::uint32_t>(worker))));
   if (!pooled_) threads_[worker].ended(after_.front());
   return {*begin, after_.front()};
 }

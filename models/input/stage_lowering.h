@@ -52,8 +52,10 @@ class StageLowering {
     double work = 0;
   };
   Part plain(Seconds time, std::uint32_t stream) const;
-  Part core_op(const ServiceTime& time, std::uint32_t stream);
-  Part read_op(bool hit, Bytes bytes);
+  Part core_op(Seconds drawn, std::uint32_t stream) const;
+  Part read_op(bool hit, Bytes bytes, double requests);
+  /// A draw of the stage's own work and of the client's for so many requests.
+  Seconds draw(const ServiceTime& own, ServiceTime Source::*client, double requests);
   Take add_visit(std::span<const OpIndex> before);
   std::uint32_t lock_of(std::uint32_t worker);
 

@@ -56,7 +56,7 @@ bool add_threads(Pipeline& pipeline, std::size_t index, Bytes memory) {
   const auto wanted =
       std::max(static_cast<std::uint32_t>(std::ceil(stage.slots() * kMore)), before + 1);
   const auto per = [&](std::uint32_t of) { return (wanted + of - 1) / of; };
-  if (stage.serial.mean.s() > 0)
+  if (locked_time(pipeline, stage).s() > 0)
     stage.workers = std::clamp(per(stage.threads), stage.workers, workers);
   stage.threads =
       std::clamp(per(stage.workers), stage.threads, std::max(stage.most_threads, stage.threads));
@@ -168,7 +168,7 @@ class Program {
     IntegerTerms busy, memory;
     for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
       const Stage& stage = pipeline.stages[i];
-      const double core = core_time(stage).s() / speed;
+      const double core = core_time(pipeline, stage).s() / speed;
       const double hold = read_time(pipeline, stage).s() + core;
       workers_.push_back(program_.add_variable(stage.most_workers, true, 0));
       threads_.push_back(
@@ -178,12 +178,11 @@ class Program {
       program_.add_at_most(
           {{threads_[i], 1}, {workers_[i], -static_cast<double>(stage.most_threads)}}, 0);
       program_.add_at_most({{rate_, counts.visits[i] * hold * scale_}, {threads_[i], -1}}, 0);
-      program_.add_at_most(
-          {{rate_, counts.visits[i] * stage.serial.mean.s() / speed * scale_}, {workers_[i], -1}},
-          0);
-      if (hold > 0) busy.push_back(at_work(stage, i, core_time(stage).s() / shared));
+      const double locked = locked_time(pipeline, stage).s() / speed;
+      program_.add_at_most({{rate_, counts.visits[i] * locked * scale_}, {workers_[i], -1}}, 0);
+      if (hold > 0) busy.push_back(at_work(stage, i, core_time(pipeline, stage).s() / shared));
       memory.push_back({workers_[i], stage.worker_memory.gib()});
-      work += counts.visits[i] * core_time(stage).s();
+      work += counts.visits[i] * core_time(pipeline, stage).s();
     }
     if (pipeline.host) add_host(*pipeline.host, most_busy, work, std::move(busy));
     if (pipeline.host && pipeline.host->memory) program_.add_at_most(memory, memory_left.gib());
@@ -223,8 +222,9 @@ class Program {
   /// that read, or wait for the lock of their worker.
   IntegerProgram::Term at_work(const Stage& stage, std::size_t i, double together) {
     const double share = together / (together + read_time(pipeline_, stage).s());
-    const double serial = stage.serial.mean.s();
-    const double past_lock = serial > 0 ? core_time(stage).s() / serial : HUGE_VAL;  // of a worker
+    const double serial = locked_time(pipeline_, stage).s();
+    const double past_lock =  // of a worker
+        serial > 0 ? core_time(pipeline_, stage).s() / serial : HUGE_VAL;
     if (past_lock >= share * stage.most_threads) return {threads_[i], share};
     // The lesser of the two; a binary variable chooses which.
     const double most = share * stage.most_threads * stage.most_workers;

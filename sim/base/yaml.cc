@@ -277,6 +277,8 @@ template std::optional<double> YamlMap::within(std::string_view, double, double)
 template std::optional<Seconds> YamlMap::within(std::string_view, Seconds, Seconds) const;
 template std::optional<Bytes> YamlMap::within(std::string_view, Bytes, Bytes) const;
 template std::optional<ByteRate> YamlMap::within(std::string_view, ByteRate, ByteRate) const;
+template std::optional<FlopRate> YamlMap::within(std::string_view, FlopRate, FlopRate) const;
+template std::optional<Watts> YamlMap::within(std::string_view, Watts, Watts) const;
 
 std::optional<std::size_t> YamlMap::choice(std::string_view key,
                                            std::span<const std::string_view> names) const {

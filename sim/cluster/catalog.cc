@@ -7,6 +7,7 @@
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog_files.h"
+#include "sim/cluster/own_devices.h"
 #include "sim/cluster/partition.h"
 
 namespace rehearse::cluster {
@@ -186,6 +187,7 @@ const std::vector<LinkSpec>& links() {
 }
 
 Result<const Gpu*> find_gpu(std::string_view name) {
+  if (const Gpu* own = own_device(name)) return own;
   const std::size_t colon = name.find(':');
   const Result<const Gpu*> whole = find(gpus(), name.substr(0, colon), "GPU", "gpus");
   if (!whole || colon == std::string_view::npos) return whole;

@@ -12,6 +12,7 @@
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/link_types.h"
 #include "sim/cluster/node_template.h"
+#include "sim/cluster/own_devices.h"
 #include "sim/cluster/read_parts.h"
 
 namespace rehearse::cluster {
@@ -44,7 +45,7 @@ class Reader {
         devices = instance_->devices;
       }
     } else {
-      model = section_.required<std::string>("device");
+      model = read_device(section_, "device");
       devices = read_count(section_, "devices_per_node", 1, 1, kMostDevicesPerNode);
     }
     const std::uint32_t nodes =
@@ -297,7 +298,7 @@ Result<DeviceLinks> links_of_device(std::string_view model) {
     for (const Gpu& each : gpus()) names.push_back(each.name);
     return fail(fmt::format("unknown device '{}'", name), suggest(name, names));
   }
-  const auto row = std::ranges::find(kTable, name, &DeviceLinks::model);
+  const auto row = std::ranges::find(kTable, linked_like(name), &DeviceLinks::model);
   // Cards without further data are on PCIe.
   DeviceLinks links = row != kTable.end() ? *row : card(**gpu);
   if (colon != std::string_view::npos) {

@@ -8,6 +8,7 @@
 
 #include "sim/base/text.h"
 #include "sim/cluster/link_types.h"
+#include "sim/cluster/own_devices.h"
 #include "sim/cluster/read_parts.h"
 
 namespace rehearse::cluster {
@@ -47,7 +48,7 @@ class Reader {
     const auto forwards = map.optional<bool>("forwards");
     const auto spread = map.optional<bool>("spread");
     const bool is_device = kind && static_cast<VertexKind>(*kind) == VertexKind::kDevice;
-    const auto model = is_device ? map.required<std::string>("device") : std::nullopt;
+    const auto model = is_device ? read_device(map, "device") : std::nullopt;
     if (is_device && !node) map.required<std::string>("node");
     map.no_other_keys();
     if (!name || !kind || (is_device && (!node || !model))) return wrong();

@@ -140,6 +140,82 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
   CHECK_THAT(refused("policy: next_use", "around: maybe"), Contains("around"));
 }
 
+/// The graph of docs/formats/study.md, and a flow of which one run in four takes twice as long.
+std::string lists_text(const std::string& from = "", const std::string& to = "") {
+  std::string text =
+      "name: lists\n"
+      "source: by hand\n"
+      "sweep: {pause: [500 ms], law: [fair, coflow, echelon]}\n"
+      "jobs:\n"
+      "  pipeline:\n"
+      "    graph:\n"
+      "      division: $law\n"
+      "      links: {link: 1 B/s}\n"
+      "      ops:\n"
+      "        - {name: make, repeat: 3, time: 1 s, on: producer}\n"
+      "        - {name: send, repeat: 3, after: make, work: 2 B, through: link, group: all, due: "
+      "{first: 2 s, every: 1 s}}\n"
+      "        - {name: use, repeat: 3, after: send, time: $(2 * pause), on: consumer}\n"
+      "pipelines:\n"
+      "  rounds: {samples: 4, stages: [{name: work, workers: 4, time: 10 ms}, {name: batch, time: "
+      "2 "
+      "ms}]}\n"
+      "flows:\n"
+      "  act: {runs: 20000, steps: [{name: one, time: 3 s, fails: 0.25, retries: 1}]}\n"
+      "measure:\n"
+      "  seconds: makespan(pipeline)\n"
+      "expect: {measure: seconds, range: [7, 11], sweep: within}\n";
+  if (from.empty()) return text;
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+TEST_CASE("study: a graph of ops, lists and their reductions, and quantities with a unit") {
+  const auto got = [](const std::string& expression, std::size_t point = 2) {
+    const Ran ran = run_feeds(lists_text("makespan(pipeline)", expression), {"--format", "json"});
+    INFO(expression << ": " << ran.errors);
+    REQUIRE(!ran.out.empty());
+    return measured(Json::parse(ran.out)["studies"][0]["points"][point], "seconds");
+  };
+  CHECK(got("makespan(pipeline)", 0) == Approx(8.5).epsilon(1e-9));
+  CHECK(got("makespan(pipeline)", 1) == Approx(10).epsilon(1e-9));
+  CHECK(got("makespan(pipeline)", 2) == Approx(8).epsilon(1e-9));
+  // The three are used at 4, 6 and 8 s.
+  CHECK(got("sum(arrivals(pipeline))") == Approx(18));
+  CHECK(got("quantile(arrivals(pipeline), 0.75)") == Approx(7));
+  CHECK(got("10 s * share_under(arrivals(pipeline), 6 s + pause)") == Approx(20.0 / 3));
+  CHECK(got("min(arrivals(pipeline), 9 s) + max([1 s, 2500 ms], pause)") == Approx(6.5));
+  CHECK(got("mean([makespan(pipeline), 6 s])") == Approx(7));
+  // All four are there after 10 ms, and leave the last stage one after another.
+  CHECK(got("1000 * sum(arrivals(rounds))") == Approx(12 + 14 + 16 + 18));
+  // A run takes 3 s, or 6 s with probability 1/4.
+  CHECK(got("10 s * share_under(makespans(act), 4 s)") == Approx(7.5).epsilon(0.03));
+  CHECK(got("quantile(makespans(act), 0.9) + 2 s") == Approx(8));
+  const auto refused = [](const std::string& from, const std::string& to) {
+    const Ran ran = run_feeds(lists_text(from, to));
+    CHECK(ran.code == 1);
+    CHECK(ran.out.empty());
+    return ran.errors;
+  };
+  const std::string measure = "makespan(pipeline)";
+  CHECK_THAT(refused(measure, "arrivals(pipeline)"), Contains("a list is no number"));
+  CHECK_THAT(refused(measure, "arrivals(pipeline) / 2"), Contains("a list is no number"));
+  CHECK_THAT(refused(measure, "quantile(arrivals(pipeline), 2)"), Contains("no share; 0 to 1"));
+  CHECK_THAT(refused(measure, "quantile(0.5)"), Contains("before the last argument"));
+  CHECK_THAT(refused(measure, "share_under(arrivals(pipeline), 3)"),
+             Contains("'s' and '' cannot be compared"));
+  CHECK_THAT(refused(measure, "sum([1 s, 2])"), Contains("'s' and '' cannot be compared"));
+  CHECK_THAT(refused(measure, "3 sec"), Contains("'3 sec' has no known unit"));
+  CHECK_THAT(refused("$law", "fast"), Contains("division") && Contains("fast"));
+  CHECK_THAT(refused("after: make", "after: mak"),
+             Contains("'mak' is no op above") && Contains("'make'"));
+  CHECK_THAT(refused("through: link", "through: lnk"), Contains("'lnk' is no link"));
+  CHECK_THAT(refused("work: 2 B, ", ""), Contains("through: carries nothing"));
+  CHECK_THAT(refused("group: all, ", ""), Contains("due") && Contains("group: NAME"));
+  CHECK_THAT(refused("after: make", "after: make, first: 2"), Contains("2 of 1 ops before it"));
+}
+
 TEST_CASE("study: minimum and maximum of several measures") {
   const auto got = [](const std::string& expression) {
     const Ran ran = run_feeds(feeds_text("  hits: ", "  both: " + expression + "\n  hits: "),
@@ -255,7 +331,8 @@ TEST_CASE("study: mistakes in controllers and flows are one line") {
   CHECK_THAT(refused("to: end", "to: two"), Contains("no end"));
   CHECK_THAT(refused("first: 2 s", "first: 0 s"), Contains("first") && Contains("out of range"));
   CHECK_THAT(refused("time: 3 s, ", ""), Contains("time") && Contains("is missing"));
-  CHECK_THAT(refused("makespan(act)", "makespan(at)"), Contains("unknown flow 'at'"));
+  CHECK_THAT(refused("makespan(act)", "makespan(at)"),
+             Contains("unknown flow or graph of ops 'at'"));
 }
 
 /// The worked example of docs/concepts/partition.md, all of it on one of the two workers.

@@ -318,7 +318,7 @@ TEST_CASE("the file on the page of links can be read, and gives the times on the
 
 TEST_CASE("the clusters on the page can be read") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/cluster.md"), "yaml");
-  REQUIRE(blocks.size() == 3);
+  REQUIRE(blocks.size() == 4);
   for (const test::Block& block : blocks) {
     const auto read = cluster::parse_cluster(test::join_lines(block.lines), "page");
     INFO((read ? "" : to_string(read.error())));

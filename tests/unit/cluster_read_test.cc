@@ -1,6 +1,7 @@
 // Clusters from YAML: what is read, and every error with its line, key and what was expected.
 #include <catch2/catch.hpp>
 
+#include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 #include "tests/support/cluster_ways.h"
 
@@ -29,6 +30,48 @@ const LinkType& type_named(const Cluster& c, const std::string& name) {
     if (type.name == name) return type;
   FAIL("no link type " << name);
   std::abort();
+}
+
+TEST_CASE("a datasheet defines a device, with the links of the GPU that it is like") {
+  const Cluster c = read(
+      "cluster: {device: {name: twice_h100, like: h100_sxm5_80, memory: 160 GB, "
+      "memory_rate: 6 TB/s}, devices_per_node: 8}\n");
+  CHECK(c.devices().front().model == "twice_h100");
+  CHECK(way(c, 0, 1) == "node0/gpu0 node0/nvswitch node0/gpu1");
+  const Result<const Gpu*> gpu = find_gpu("twice_h100");
+  REQUIRE(gpu);
+  CHECK((*gpu)->memory.b() == 160e9);
+  CHECK((*gpu)->memory_rate.bytes_per_s() == 6e12);
+  CHECK((*gpu)->fp16_tensor == (*find_gpu("h100_sxm5_80"))->fp16_tensor);
+  CHECK_FALSE((*gpu)->mig_instances);
+  // In full, and then by its name.
+  const std::string sheet =
+      "{name: own_chip, memory: 64 GB, memory_rate: 2 TB/s, fp32: 40 TFLOP/s, fp16_tensor: 400 "
+      "TFLOP/s, multiprocessors: 100}";
+  const Cluster two = read("cluster: {nodes: [{device: " + sheet + "}, {device: own_chip}]}\n");
+  CHECK(two.devices()[1].model == "own_chip");
+  CHECK(way(two, 0, 1).find("nic") != std::string::npos);
+}
+
+TEST_CASE("mistakes in a datasheet are one line each") {
+  const auto refused = [](const std::string& sheet) {
+    return errors_of("cluster: {device: {" + sheet + "}}\n");
+  };
+  CHECK(refused("name: one") ==
+        "c.yaml:1:19: cluster.device.memory: is missing; a value, or like: GPU\n"
+        "c.yaml:1:19: cluster.device.memory_rate: is missing; a value, or like: GPU\n"
+        "c.yaml:1:19: cluster.device.fp32: is missing; a value, or like: GPU\n"
+        "c.yaml:1:19: cluster.device.multiprocessors: is missing; a value, or like: GPU");
+  CHECK(refused("like: h100_sxm5_80").find("name: is missing") != std::string::npos);
+  CHECK(refused("name: h100_sxm5_80, like: h100_sxm5_80").find("is a GPU of the catalog") !=
+        std::string::npos);
+  CHECK(refused("name: a, like: h100_sxm5_8").find("did you mean 'h100_sxm5_80'") !=
+        std::string::npos);
+  CHECK(refused("name: b, like: h100_sxm5_80, memory: 1 B").find("memory: 1 B is out of range") !=
+        std::string::npos);
+  read("cluster: {device: {name: again, like: h100_sxm5_80}}\n");
+  CHECK(refused("name: again, like: h100_sxm5_80, memory: 90 GB").find("has other values") !=
+        std::string::npos);
 }
 
 TEST_CASE("a device and counts are enough: the rest has the defaults of the device") {

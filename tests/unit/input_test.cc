@@ -124,6 +124,28 @@ TEST_CASE("input: a lock admits one thread of each worker") {
   CHECK(rate_of(head + "16}]") == Approx(377.4).epsilon(0.005));
 }
 
+TEST_CASE("input: a source has work of its client for each request") {
+  // Two requests of 1 MB a take. Alone, a take of the only thread: 2 (10 + 3 + 4) + 5 + 1 = 40 ms.
+  const std::string reads = ", read: {from: s, bytes: 2 MB}}]";
+  const auto with = [&](const std::string& client, const std::string& source = "") {
+    return "sources: [{name: s, latency: 10 ms, request: 1 MB" + client + source + "}]\n";
+  };
+  const std::string client = ", client: {time: 3 ms, serial: 4 ms}";
+  const std::string one = "stages: [{name: get, time: 5 ms, serial: 1 ms" + reads;
+  CHECK(rate_of(with(client) + one) == Approx(25).epsilon(0.01));
+  CHECK(rate_of(with("") + one) == Approx(1000.0 / 26).epsilon(0.01));
+  // With eight threads the lock decides: 2 x 4 + 1 = 9 ms for each worker.
+  const std::string many =
+      "stages: [{name: get, workers: 3, threads: 8, time: 5 ms, serial: 1 ms" + reads;
+  const Pipeline locked = pipeline_of(with(client) + many);
+  CHECK(to_string(locked, limits_of(locked).front()) == "serial part of get");
+  CHECK(rate_of(with(client) + many) == Approx(3000.0 / 9).epsilon(0.01));
+  // One core: 2 x 7 + 6 = 20 ms of it a take, though a worker could wait meanwhile.
+  CHECK(rate_of("host: {cores: 1}\n" + with(client) + many) == Approx(50).epsilon(0.01));
+  // Half of the takes come from memory and make no request: 40 ms and 5 + 1 ms in turn.
+  CHECK(rate_of(with(client, ", hits: 0.5") + one) == Approx(2000.0 / 46).epsilon(0.01));
+}
+
 TEST_CASE("input: sources bound by connections, by all of them, by requests") {
   const auto source = [](const std::string& keys, const std::string& threads) {
     return "sources: [{name: s3, latency: 100 ms, connection: 100 MB/s, " + keys +
