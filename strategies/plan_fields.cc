@@ -336,7 +336,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .meaning =
          "data exchanged by mixture layers: [expert parallel](../concepts/expert-parallel.md)",
      .said = Said::kIfUnusual,
-     .axis = axis<&Axes::expert_exchange>(),
      .matters = divides_experts},
     {.name = "overlap_experts",
      .at = in<&Plan::overlap_experts>(),
@@ -350,7 +349,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .meaning = "[parts](../concepts/parts.md) of an exchange of tokens: one is sent while the "
                 "experts compute another",
      .said = Said::kIfUnusual,
-     .axis = axis<&Axes::exchange_parts>(),
      .matters = divides_experts},
     {.name = "capacity_factor",
      .at = in<&Plan::capacity_factor>(),

@@ -29,8 +29,6 @@ void keep_to(Framework framework, Axes& axes) {
   for (auto* algorithms :
        {&axes.all_reduce, &axes.all_gather, &axes.reduce_scatter, &axes.all_to_all})
     keep(*algorithms, {std::nullopt});  // not all have a name in NCCL
-  keep(axes.expert_exchange, {strategies::ExpertExchange::kTokens});
-  keep(axes.exchange_parts, {1U});
   switch (framework) {
     case Framework::kMegatron:
       keep(axes.schedule, {Schedule::k1f1b, Schedule::kInterleaved});

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cli/planning/find_plans.h"
-#include "strategies/check_plan.h"
 #include "strategies/lay_out.h"
 #include "strategies/plan_fields.h"
 
@@ -19,9 +18,6 @@ bool uses(const workload::Layout& layout, CollectiveKind kind) {
            workload::group_size(op, stage.degrees) > 1;
   });
 }
-
-/// The numbers of parts that Hwang et al. (Tutel, MLSys 2023) choose from.
-constexpr std::uint32_t kTriedParts[] = {2, 4, 8};
 
 bool adds_in_switches(Algorithm algorithm) {
   return algorithm == Algorithm::kNvls || algorithm == Algorithm::kCollnetDirect;
@@ -50,30 +46,7 @@ std::optional<Candidate> with_algorithms(const workload::Workload& workload, con
       best = other;
     }
   }
-  const bool exchanges = plan.plan.expert > 1 && uses(*layout, CollectiveKind::kAllToAll);
-  const auto try_with = [&](const auto& change) {
-    Candidate other = best;
-    change(other.plan);
-    if (!strategies::check_plan(workload, other.training, other.plan)) return;
-    const std::optional<double> value = objective(other, plan);
-    if (!value || *value >= *least / (1 + kNoise)) return;
-    least = value;
-    best = other;
-  };
-  using strategies::ExpertExchange;
-  if (exchanges && free.exchange_parts.empty() && !plan.plan.overlap_experts)
-    for (const std::uint32_t parts : kTriedParts)
-      try_with([parts](strategies::Plan& with) { with.exchange_parts = parts; });
-  if (exchanges && free.expert_exchange.empty())
-    for (const ExpertExchange what : {ExpertExchange::kWeights, ExpertExchange::kCheaper})
-      try_with([what](strategies::Plan& with) {
-        with.expert_exchange = what;
-        with.exchange_parts = 1;
-      });
-  if (best.plan.collectives == plan.plan.collectives &&
-      best.plan.exchange_parts == plan.plan.exchange_parts &&
-      best.plan.expert_exchange == plan.plan.expert_exchange)
-    return std::nullopt;
+  if (best.plan.collectives == plan.plan.collectives) return std::nullopt;
   return best;
 }
 

@@ -1,5 +1,4 @@
-// The algorithms of collectives, and what mixture layers exchange, as axes of the search: they are
-// tried on the best plans alone.
+// The algorithms of collectives as an axis of the search: they are tried on the best plans alone.
 #pragma once
 
 #include <functional>
@@ -17,9 +16,7 @@ using Objective = std::function<std::optional<double>(const strategies::Candidat
 
 /// The plan with named algorithms for kinds of collectives that it uses and that `free` leaves open:
 /// kind by kind the best one, if it gains more than kNoise (find_plans.h). Nothing if none does.
-/// Algorithms in which switches add are not tried, because not all clusters have them. A plan that
-/// exchanges tokens of a mixture as a whole is also tried with the cheaper of tokens and weights, and
-/// in parts.
+/// Algorithms in which switches add are not tried, because not all clusters have them.
 std::optional<strategies::Candidate> with_algorithms(const workload::Workload& workload,
                                                      const strategies::Candidate& plan,
                                                      const strategies::Axes& free,

@@ -38,8 +38,6 @@ struct Axes {
   std::vector<std::optional<Algorithm>> all_to_all = {};
   /// Not part of the space: a search may try others on its best plans where these are empty.
   std::vector<std::optional<Algorithm>> all_reduce = {}, all_gather = {}, reduce_scatter = {};
-  std::vector<ExpertExchange> expert_exchange = {};
-  std::vector<std::uint32_t> exchange_parts = {};
   std::uint32_t ranks_per_node = 0;  ///< 0: all on one node
 };
 

@@ -161,11 +161,9 @@ TEST_CASE("Chosen algorithms are faster than NCCL's choice by the same prices") 
     const auto cost = anew.of(better->training, better->plan, kAnything);
     REQUIRE(cost);
     CHECK(cost->step.s() * (1 + cli::kNoise) <= *usual);
-    // Nothing but algorithms and exchanges differs.
+    // Nothing but algorithms differs.
     Candidate same = *better;
     same.plan.collectives = plan.plan.collectives;
-    same.plan.exchange_parts = plan.plan.exchange_parts;
-    same.plan.expert_exchange = plan.plan.expert_exchange;
     CHECK(time(same, plan) == usual);
   }
   CHECK(tried > 50);

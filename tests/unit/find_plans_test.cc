@@ -7,7 +7,6 @@
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
 #include "cli/planning/run_budget.h"
-#include "cli/planning/try_algorithms.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/step/predict.h"
 #include "tests/support/tiny_models.h"
@@ -138,34 +137,6 @@ TEST_CASE("Algorithms of collectives are tried on the best plans, unless the pla
   CHECK(usual.candidates_evaluated == plans.candidates_evaluated);
 }
 
-// Prices that fall with the parts of the exchange, or that weights halve.
-TEST_CASE("What a mixture exchanges, and in how many parts, is chosen by price") {
-  using strategies::Candidate, strategies::ExpertExchange;
-  const workload::Workload mixture = test::tiny_gpt({.layers = 2, .experts = 8});
-  Candidate plan{.training = {.global_batch = 8}, .plan = {}};
-  plan.plan.data = plan.plan.expert = 4;
-  const auto with = [&](double weights, const strategies::Axes& given, const Candidate& from) {
-    return with_algorithms(mixture, from, given, [&](const Candidate& c, const Candidate&) {
-      const bool tokens = c.plan.expert_exchange == ExpertExchange::kTokens;
-      return std::optional(tokens ? 1 + 1.0 / c.plan.exchange_parts : weights);
-    });
-  };
-  const auto parts = with(1.2, {}, plan);
-  REQUIRE(parts);
-  CHECK(parts->plan.exchange_parts == 8);  // 1.125, from 2
-  CHECK(parts->plan.expert_exchange == ExpertExchange::kTokens);
-  const auto weights = with(0.5, {}, plan);
-  REQUIRE(weights);
-  CHECK(weights->plan.expert_exchange == ExpertExchange::kWeights);
-  CHECK(weights->plan.exchange_parts == 1);
-  // What the job states is kept, and without divided experts nothing is exchanged.
-  CHECK_FALSE(
-      with(0.5, {.expert_exchange = {ExpertExchange::kTokens}, .exchange_parts = {1}}, plan));
-  Candidate whole = plan;
-  whole.plan.expert = 1;
-  CHECK_FALSE(with(0.5, {}, whole));
-}
-
 // 16 nodes of eight A100: a rank sends 120 small messages to other nodes pairwise, 15 in two
 // dimensions, and each occupies its NIC for 1.4 us (comm_cost_test.cc has 512 ranks).
 TEST_CASE("Small exchanges of tokens over many nodes are two-dimensional") {
@@ -182,8 +153,6 @@ TEST_CASE("Small exchanges of tokens over many nodes are two-dimensional") {
                                .recompute = {Recompute::kNone},
                                .offload = {Offload::kNone},
                                .placement = {strategies::Placement::kTensorDataPipeline},
-                               .expert_exchange = {strategies::ExpertExchange::kTokens},
-                               .exchange_parts = {1},
                                .ranks_per_node = 8},
                       .keep = 1};
   const FoundPlans plans = found(spec, cluster, request);
