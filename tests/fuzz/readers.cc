@@ -29,7 +29,7 @@
 #include "profiler/ingest/rocprof.h"
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
-#include "profiler/trace/store_seal.h"
+#include "profiler/trace/store_tables.h"
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/utf8.h"
