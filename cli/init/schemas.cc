@@ -241,7 +241,7 @@ std::span<const SchemaFile> schema_files() {
        "Operations on symbolic extents, and their device",
        {gat_yaml},
        reads<dataflow::load_dataflow>,
-       {{"", dataflow_md}}},
+       {{"", dataflow_md}, {"device", cluster_md}}},
       {"link", "A link between two devices", {}, reads<cluster::load_link>, {{"", link_md}}},
   }};
   return kFiles;

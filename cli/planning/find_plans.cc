@@ -182,10 +182,9 @@ class Finder {
       return strategies::search(other.size(), alone, new_judge(other, alone),
                                 {request_.threads, {}, request_.spread});
     };
-    return why_no_plan(
-        {spec_, cluster_, space, question, request_.at_most, ranks_, costs_.usable() * kFits,
-         request_.look_beyond},
-        costs_, again);
+    return why_no_plan({spec_, cluster_, space, question, request_.at_most, ranks_,
+                        costs_.usable() * kFits, request_.look_beyond},
+                       costs_, again);
   }
 
   /// Runs the best plans as simulate does, and ranks them again: first all kept plans for their

@@ -31,7 +31,8 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
                           to_string(scope.network->node_rate));
   for (const std::string& note : scope.notes) source += "; " + note;
   return CalibratedCost{cost, std::move(source), cost.algorithms(),
-                        scope.fabric == comm::Fabric::kCubeMesh};
+                        scope.fabric == comm::Fabric::kCubeMesh,
+                        scope.fabric == comm::Fabric::kHostStaged};
 }
 
 }  // namespace

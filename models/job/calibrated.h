@@ -23,6 +23,7 @@ struct CalibratedCost {
   std::string source;                 ///< "278 rows of NCCL 2.29.2 on h100_sxm5_80"
   std::vector<Algorithm> algorithms;  ///< algorithms that its prices apply to
   bool cube_mesh = false;             ///< devices are joined as in the hybrid cube mesh
+  bool through_host = false;          ///< groups of a node share the links to its host
 };
 
 class CalibratedCosts {

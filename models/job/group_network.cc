@@ -173,9 +173,13 @@ comm::Phases GroupSchedule::phases(Bytes size, Bound bound) const {
 }
 
 Estimate<Seconds> GroupSchedule::price(Bytes size) const {
-  if (calibrated)
-    return {phases(size, Bound::kValue).time, phases(size, Bound::kLow).time,
-            phases(size, Bound::kHigh).time, calibrated->cost.at(size / parts).time.provenance};
+  if (calibrated) {
+    const comm::Phases usual = phases(size, Bound::kValue);
+    const Seconds crowded = std::max(Seconds::s(0), bottleneck_link.of(size) - usual.wire);
+    return {usual.time + crowded, phases(size, Bound::kLow).time + crowded,
+            phases(size, Bound::kHigh).time + crowded,
+            calibrated->cost.at(size / parts).time.provenance};
+  }
   const auto flow = [&](Rate rate) {
     return slowest_flow(local_paths, local, size, rate) +
            slowest_flow(across_paths, across, size, rate);
@@ -200,7 +204,7 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
     return a.count == b.count && a.share == b.share && a.queued == b.queued;
   };
   if (calibrated || other.calibrated)
-    return calibrated == other.calibrated &&
+    return calibrated == other.calibrated && bottleneck_link == other.bottleneck_link &&
            std::ranges::equal(on_links, other.on_links, [](const OnLinks& a, const OnLinks& b) {
              return a.algorithm == b.algorithm && a.rates == b.rates;
            });

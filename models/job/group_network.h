@@ -67,11 +67,15 @@ struct GroupSchedule {
   std::vector<OnLinks> on_links = {};
   std::uint32_t parts = 1;
   Seconds message_overhead = Seconds::s(0);
-  /// The time that the bottleneck link needs for the groups that do the same at the same time.
-  /// Unset if calibrated, because the calibrated share of NICs already accounts for them.
+  /// The time that the bottleneck link needs for the groups that do the same at the same time. Unset
+  /// unless shares_links().
   BottleneckTime bottleneck_link = {};
 
-  /// The time of its messages without contention. If calibrated, it is the sum of the phases.
+  /// Whether groups that do the same at the same time slow each other. The calibrated share of NICs
+  /// accounts for them already, and fabrics of NVLink have room for all.
+  bool shares_links() const { return !calibrated || calibrated->through_host; }
+  /// The time of its messages without contention. If calibrated, it is the sum of the phases,
+  /// and what the bottleneck link needs in addition.
   /// Otherwise it is the closed form on the slowest of the paths (roofline.h), or, where others use
   /// its links, the time that the bottleneck link needs. The ends of the interval use the ends of
   /// the paths' rates.

@@ -221,7 +221,7 @@ class Lowering {
     if (const auto known = group_schedules_.find(key); known != group_schedules_.end())
       return &known->second;
     GroupSchedule schedule = TRY(schedules_.of(kind, devices_of(job_.groups[group])));
-    if (rules_.fidelity == Fidelity::kClosed && !schedule.calibrated)
+    if (rules_.fidelity == Fidelity::kClosed && schedule.shares_links())
       schedule.bottleneck_link = TRY(bottleneck_links_.of_collective(group, kind));
     Pricing pricing{kind, schedule.flows->members(), schedule.calibrated != nullptr,
                     schedule.calibrated ? schedule.calibrated->source : schedule.why_not};

@@ -382,8 +382,7 @@ bool YamlMap::is_list_of_maps(std::string_view key) const {
   return value.IsDefined() && value.IsSequence() && value.size() > 0 && value[0].IsMap();
 }
 
-void YamlMap::no_other_keys(
-    const std::function<std::string(std::string_view)>& elsewhere) const {
+void YamlMap::no_other_keys(const std::function<std::string(std::string_view)>& elsewhere) const {
   state_->tell([](YamlWatch& watch, const std::string& path) { watch.closes(path); });
   std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
   std::ranges::sort(known);
@@ -394,10 +393,9 @@ void YamlMap::no_other_keys(
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
       if (std::ranges::find(known, key) == known.end()) {
         const std::string other = elsewhere ? elsewhere(key) : "";
-        state_->document->report(entry.first.Mark(), layer.path_of(key), "unknown key",
-                                 other.empty() ? suggest(key, known)
-                                               : fmt::format("did you mean '{}'?", other),
-                                 "");
+        state_->document->report(
+            entry.first.Mark(), layer.path_of(key), "unknown key",
+            other.empty() ? suggest(key, known) : fmt::format("did you mean '{}'?", other), "");
       } else if (std::ranges::find(seen, key) != seen.end())
         state_->document->report(entry.first.Mark(), layer.path_of(key), "appears twice",
                                  "each key once", "");

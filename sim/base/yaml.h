@@ -79,8 +79,7 @@ class YamlMap {
 
   /// Records every key that none of the calls above asked for. `elsewhere`: the path of a key that
   /// belongs to another mapping, or nothing.
-  void no_other_keys(
-      const std::function<std::string(std::string_view)>& elsewhere = nullptr) const;
+  void no_other_keys(const std::function<std::string(std::string_view)>& elsewhere = nullptr) const;
 
   /// Records a problem with the value at `key` that only the caller can see.
   void report(std::string_view key, std::string problem, std::string expected = {},

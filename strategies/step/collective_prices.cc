@@ -83,7 +83,7 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   for (const RankId rank : strategies::group_from(stage, kind, 0))
     devices.push_back(DeviceId(rank.index()));
   GroupSchedule schedule = TRY(schedules_.of(op.collective, devices));
-  if (!schedule.calibrated) {
+  if (schedule.shares_links()) {
     const auto all = TRY(concurrent_set(op.collective, kind, stage, Bytes::b(1)));
     schedule.bottleneck_link = paths_->bottleneck(all);
   }

@@ -106,7 +106,7 @@ class Sharing {
 
   std::span<const Burst> bursts_;
   std::vector<std::vector<double>> shares_;  // by link that may be full, by burst
-  std::vector<double> left_;  // seconds at full speed
+  std::vector<double> left_;                 // seconds at full speed
   std::vector<double> ends_, speed_;
   std::vector<std::uint32_t> active_;
 };

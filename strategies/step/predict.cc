@@ -161,7 +161,8 @@ Seconds host_time(const program::Program& job, const job::LoweredJob& lowered,
   const job::ProgramOps ops(job, lowered, timeline);
   Picoseconds sum(0);
   for (const graph::PathStep& each : program::critical_path(timeline, ops))
-    if (lowered.graph.category(each.op) == graph::Category::kHost && ops.purpose(each.op).launch > 0)
+    if (lowered.graph.category(each.op) == graph::Category::kHost &&
+        ops.purpose(each.op).launch > 0)
       sum += each.end - each.begin;
   return sum.seconds();
 }
@@ -370,9 +371,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   workload::Layout layout = TRY(lay_out_on(cluster, spec.workload, spec.training, spec.plan));
   const Setting setting = TRY(setting_of(spec, cluster, layout, options));
   const Runner runner(spec, cluster, setting);
-  auto few = options.value_only || !options.timeline
-                 ? TRY(runner.few(layout))
-                 : std::optional<std::pair<FewerRun, Ran>>();
+  auto few = options.value_only || !options.timeline ? TRY(runner.few(layout))
+                                                     : std::optional<std::pair<FewerRun, Ran>>();
   Ran whole = few ? std::move(few->second) : TRY(runner.run(layout));
   Seconds all = length(whole);
   if (few) all = few->first.whole(length(few->first), all);

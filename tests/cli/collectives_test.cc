@@ -318,7 +318,7 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   wrong.replace(wrong.find("nvswitch"), 8, "nvswich");
   fails({"network", "--calibration", log_file(wrong, "c.yaml")}, 1,
         "c.yaml:3:9: fabric: unknown value 'nvswich'; did you mean 'nvswitch'?");
-  fails({"calibrate"}, 2, "subcommand");
+  fails({"calibrate"}, 2, "calibrate needs one of nccl, job");
 }
 
 TEST_CASE("network: timing inside a framework adds a call to every size") {

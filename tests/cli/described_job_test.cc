@@ -148,7 +148,8 @@ TEST_CASE("a utilization above the peak has its reason") {
   CHECK(json["notes"].dump().find("MFU above 100 %") != std::string::npos);
 }
 
-TEST_CASE("collectives over PCIe tell that few machines were measured, unless their rate is given") {
+TEST_CASE(
+    "collectives over PCIe tell that few machines were measured, unless their rate is given") {
   const auto warned = [](const std::string& links) {
     const std::string file =
         test::write_scratch(

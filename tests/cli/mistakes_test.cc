@@ -340,7 +340,8 @@ TEST_CASE("a file names files below its own folder or the current one alone, unl
 TEST_CASE("a key in the wrong one of two sections is told where it belongs") {
   const auto refused = [](const std::string& plan, const std::string& line) {
     const std::string job =
-        test::write_scratch("wrong_section.yaml", "workload: {model: gpt2_small}\n" + plan).string();
+        test::write_scratch("wrong_section.yaml", "workload: {model: gpt2_small}\n" + plan)
+            .string();
     const Ran ran = test::rehearse({"simulate", job});
     CHECK(ran.code == 1);
     INFO(ran.errors);

@@ -1,11 +1,10 @@
 // recommend: options under wishes, what they are made of, and every wrong wish.
-#include <sys/resource.h>
-
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include <catch2/catch.hpp>
+#include <sys/resource.h>
 
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"

@@ -104,7 +104,7 @@ TEST_CASE("a full pool for tokens makes prompts wait") {
 
 TEST_CASE("plan searches the split of the GPUs, and simulate gives the same numbers") {
   const std::string open = "transfer: {rate: 50 GB/s}", slo = "slo: {ttft: 300 ms, tpot: 12 ms}";
-  const Json json = test::checked_json_of({"plan", job(open, slo)});
+  const Json json = test::checked_json_of({"plan", job(open, slo + "\n  plan: {tensor: 2}")});
   std::size_t splits = 0;
   for (const Json& each : json["best"]) {
     CHECK(each["devices"] <= 8);

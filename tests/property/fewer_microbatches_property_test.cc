@@ -21,11 +21,12 @@ Spec random_spec(test::Random& random) {
   plan.zero = test::between(random, 0, 3);
   plan.overlap_gradients = test::between(random, 0, 1) == 1;
   const std::uint32_t microbatches = plan.pipeline * test::between(random, 60, 200);
-  Spec spec = test::zoo_spec("gpt2_small",
-                             {.global_batch = static_cast<double>(plan.data * microbatches),
-                              .microbatch = 1,
-                              .recompute = static_cast<strategies::Recompute>(test::between(random, 0, 2))},
-                             plan);
+  Spec spec =
+      test::zoo_spec("gpt2_small",
+                     {.global_batch = static_cast<double>(plan.data * microbatches),
+                      .microbatch = 1,
+                      .recompute = static_cast<strategies::Recompute>(test::between(random, 0, 2))},
+                     plan);
   if (test::between(random, 0, 1) == 1) spec.conditions.host = host::implementation_named("eager");
   return spec;
 }
