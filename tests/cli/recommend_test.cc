@@ -348,7 +348,7 @@ TEST_CASE("recommend: thousands of microbatches per step need seconds, and less 
   REQUIRE(ran.code == 0);
   rusage used = {};
   REQUIRE(getrusage(RUSAGE_CHILDREN, &used) == 0);
-  // 9 s and 0.6 GiB; runs of all microbatches took more than ten minutes.
+  // 9 s and 0.4 GiB; runs of all microbatches took more than ten minutes.
   CHECK(used.ru_utime.tv_sec < 60);
   CHECK(used.ru_maxrss < 1024L * 1024);
 }
