@@ -82,7 +82,13 @@ void accept_standard_input(CLI::App& command) {
       const std::string type = option->get_type_name(), name = option->get_name(positional);
       const bool recording = type == "INPUT" || name == "INPUT";
       if (!recording && !type.starts_with("FILE") && name != "FILE") continue;
-      if (std::ranges::find(kNotRead, name) != kNotRead.end()) continue;
+      if (std::ranges::find(kNotRead, name) != kNotRead.end()) {
+        option->check([](const std::string& given) {
+          return given == "-" ? "- is no name of a file; --format json writes to standard output"
+                              : "";
+        });
+        continue;
+      }
       option->transform(CLI::Validator(
           [recording](std::string& given) { return given == "-" ? take(given, recording) : ""; },
           ""));

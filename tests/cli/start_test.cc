@@ -121,6 +121,8 @@ TEST_CASE(
   by_name.push_back(before);
   CHECK(piped(before, fmt::format("{} -", fmt::join(check, " "))) == test::rehearse(by_name).out);
   test::check_failed(test::rehearse({"check", "--baseline", "-", "--candidate", "-"}), 2, "twice");
+  for (const char* written : {"--json", "--output", "--report"})
+    test::check_failed(test::rehearse({"catalog", "gpus", written, "-"}), 2, "--format json");
 }
 
 }  // namespace
