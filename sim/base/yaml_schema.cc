@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <ranges>
 #include <set>
 
 #include <fmt/core.h>
@@ -198,8 +197,9 @@ class Explorer : public YamlWatch {
         for (const YamlKey& key : mapping.keys)
           if (const std::string name = joined(path, key.name); !asked_for_.contains(name))
             own.push_back(name);
+    std::ranges::reverse(own);  // the inner ones first
     const auto as_any = [&](std::string path) {
-      for (const std::string& name : own | std::views::reverse)  // the inner ones first
+      for (const std::string& name : own)
         if (path.starts_with(name) &&
             (path.size() == name.size() || path[name.size()] == '.' || path[name.size()] == '['))
           path.replace(name.rfind('.') + 1, name.size() - name.rfind('.') - 1, kAnyKey);
