@@ -34,7 +34,7 @@ Spec random_spec(test::Random& random) {
 TEST_CASE("few microbatches: times, occupancy and intervals are those of the whole step") {
   const cluster::Cluster cluster = test::a100_nodes(2);
   std::size_t fewer = 0, ops = 0, all_ops = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     test::Random random(seed);
     const Spec spec = random_spec(random);
@@ -70,7 +70,7 @@ TEST_CASE("few microbatches: times, occupancy and intervals are those of the who
       CHECK(equal(a.*part, b.*part));
     CHECK(memory::fullest(step->memory).peak.value == memory::fullest(whole->memory).peak.value);
   }
-  CHECK(fewer >= 20);
+  CHECK(fewer >= 15);
   CHECK(ops < all_ops / 2);
 }
 
