@@ -128,8 +128,8 @@ std::string conversion_message(std::string_view message) {
 
 void complain(const Diagnostic& d) { say("rehearse: " + to_string(d)); }
 
-/// The message on what a command lacks, with the help text of the missing option that it begins with,
-/// or with the commands one of which is missing.
+/// The message on what a command lacks. It gets the help text of the missing option that it begins
+/// with, or the names of the commands that could follow.
 std::string missing_words(const CLI::App& app, std::string message) {
   for (const CLI::App* command : app.get_subcommands()) {
     if (!command->get_subcommands().empty()) return missing_words(*command, std::move(message));

@@ -117,7 +117,7 @@ class CollectiveCost {
     double launch = 0;   ///< part of `fixed`
     double wire = 0;     ///< part of `per_byte`
     double waits = 0;    ///< for the network, while no bytes move, with long messages
-    double half = 0;     ///< the bytes of which half as long is waited
+    double half = 0;     ///< bytes; a message of this size waits half as long
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };

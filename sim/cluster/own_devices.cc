@@ -44,7 +44,7 @@ std::optional<Q> within(const YamlMap& map, std::string_view key, double least, 
   return map.within<Q>(key, Q::from_si(least), Q::from_si(most));
 }
 
-/// A device of which only what is required is known.
+/// A device with the required values alone.
 Gpu unknown_device() {
   Gpu gpu = gpus().front();
   for (std::string* text : {&gpu.vendor, &gpu.architecture, &gpu.form_factor}) *text = "unknown";
@@ -62,7 +62,7 @@ Gpu unknown_device() {
   return gpu;
 }
 
-/// The device that another one is like, else one of which nothing is known.
+/// The device that another one is like, else one without values.
 Gpu begin_with(const YamlMap& map) {
   const auto like = map.optional<std::string>("like");
   if (!like) return unknown_device();

@@ -140,7 +140,7 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
   CHECK_THAT(refused("policy: next_use", "around: maybe"), Contains("around"));
 }
 
-/// The graph of docs/formats/study.md, and a flow of which one run in four takes twice as long.
+/// The graph of docs/formats/study.md, and a flow; one run of it in four takes twice as long.
 std::string lists_text(const std::string& from = "", const std::string& to = "") {
   std::string text =
       "name: lists\n"
