@@ -187,8 +187,11 @@ Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals
   ReplayJob& job = *read;
   std::optional<FedBy> fed;
   EditedRun edited = TRY(run_edited(job, edits_of(options, network, pipeline, job, globals, fed)));
-  const Estimate<Seconds> step =
-      edited.step(job, options.network.empty() ? 0 : replay::kNetworkError);
+  const bool others =
+      network ||
+      (!pipeline && !options.input_pipeline.empty() &&
+       fills_cpus(job.recordings, *replay::parse_input_pipeline(options.input_pipeline)));
+  const Estimate<Seconds> step = edited.step(job, others ? replay::kOtherRanksError : 0);
   return EditedJob{std::move(job), std::move(edited), step, std::move(fed)};
 }
 

@@ -16,6 +16,7 @@
 #include "models/workload/selective.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/collectives.h"
+#include "profiler/replay/interval.h"
 #include "profiler/replay/transfers.h"
 #include "sim/base/named_file.h"
 #include "sim/base/statistics.h"
@@ -310,12 +311,15 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
     each.provenance = Provenance::kRecorded;
     each.source = fmt::format("recorded: {}", file);
   }
-  if (on == workload::kCore)
+  if (on == workload::kCore) {
+    for (step::Conditions& each : conditions)
+      each.recorded = {std::exp(-replay::kOtherRanksError), std::exp(replay::kOtherRanksError)};
     notes.push_back(
         fmt::format("{}: operations of other extents take recorded time × the ratio of a roofline "
                     "with the rates "
                     "of a reference core; MFU and memory refer to it as well",
                     file));
+  }
   workload.name = file;
   return workload::with_samples(std::move(workload), 1);
 }

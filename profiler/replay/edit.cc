@@ -187,6 +187,12 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   return pipeline;
 }
 
+bool fills_cpus(const std::vector<Recording>& recordings, const InputPipeline& edit) {
+  for (std::size_t rank = 0; rank < recordings.size(); ++rank)
+    if (edit.workers + 1 >= cpus_of(recordings, rank, edit)) return true;
+  return false;
+}
+
 Result<RecordedProgram> scale(const std::vector<Recording>& recordings, RecordedProgram program,
                               const Scale& edit) {
   const auto ops = TRY(select_some(recordings, program, edit.what));

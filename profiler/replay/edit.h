@@ -57,6 +57,8 @@ struct InputPipeline {
   std::string load = std::string(kLoadingRange);
 };
 Result<InputPipeline> parse_input_pipeline(std::string_view text);
+/// Whether its workers and the threads that use the batches keep all CPUs of a rank busy.
+bool fills_cpus(const std::vector<Recording>& recordings, const InputPipeline& edit);
 
 /// Each returns the edited program, with records, steps and fitted constants kept. An edit that
 /// matches no op is an error that lists the available names.

@@ -25,11 +25,11 @@ inline constexpr double kTrustedResidual = 0.05;
 /// replay and from its shares of unexplained delays and waits, and is at least kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
-/// The additional relative error of a replay on ranks or a network that were not recorded. In 20
-/// runs of ./quickstart on a virtual machine with two cores, the 90th percentile of the error of
-/// the step of two processes was 0.13 (median 0.07, worst 0.20); the machine's own speed drifts by
-/// as much between two runs.
-inline constexpr double kNetworkError = 0.13;
+/// The additional relative error of programs on ranks, on a network, or next to threads that were not
+/// recorded: cores of one machine share caches and memory. In 20 runs of ./quickstart on a virtual
+/// machine with two cores, the 90th percentile of the error of the step of two processes was 0.13
+/// (median 0.07, worst 0.20); the machine's own speed drifts by as much between two runs.
+inline constexpr double kOtherRanksError = 0.13;
 
 /// The step time of an edited replay, simulated as `edited`: the interval widens with the distance
 /// from the recording, and by `further_error`.

@@ -84,6 +84,8 @@ struct Conditions {
   double overlap_penalty = comm::kOverlapPenalty;
   /// The 90 % interval of compute time, as factors of it. Real runs only get slower.
   double fastest = kKernelBound.low, slowest = kKernelBound.high;
+  /// The 90 % interval of a recorded operation's time in this job, as factors of it.
+  program::Interval recorded = {};
   /// The interval comes from measured steps of the job, whatever its regime (regimes.h).
   bool measured = false;
   /// How well measured steps of the job determine the parts of a step: the interval, in place of

@@ -140,7 +140,9 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
                : cost_->time(op);
   }
   time = time * scale;
-  if (op.measured) return time;
+  if (op.measured)
+    return {time.value, time.low * conditions_.recorded.low, time.high * conditions_.recorded.high,
+            time.provenance};
   Estimate<Seconds> job = {time.value, time.value * conditions_.fastest,
                            time.value * conditions_.slowest, time.provenance};
   // Conditions are fitted to matrix products; the laws are less certain about convolutions.

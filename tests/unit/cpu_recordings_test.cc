@@ -80,6 +80,17 @@ TEST_CASE("workers and the training thread divide the CPUs of their process") {
   }
 }
 
+TEST_CASE("loaders fill the CPUs if they and the training thread are as many") {
+  const Replayed r(loading_steps());
+  for (const auto& [edit, full] : {std::pair("workers=1", false),
+                                   {"workers=1,cpus=3", false},
+                                   {"workers=1,cpus=2", true},
+                                   {"workers=4,cpus=2", true}}) {
+    INFO(edit);
+    CHECK(fills_cpus(r.recordings, *parse_input_pipeline(edit)) == full);
+  }
+}
+
 TEST_CASE("advice names the largest host operator") {
   Replayed r(loading_steps());
   const std::vector<Advice> found = find_advice(

@@ -115,7 +115,22 @@ TEST_CASE("a recorded optimizer stays, once, for the parameters that a rank upda
   // Servers update instead of workers.
   strategies::Plan servers{.data = 2,
                            .synchronization = strategies::Synchronization::kParameterServer};
-  CHECK(updates(laid_out(workload, twice, servers)).empty());
+  const Layout served = laid_out(workload, twice, servers);
+  CHECK(updates(served).empty());
+  // In the recorded time per byte: the recorded bytes, and for each of two pushes what it is read and
+  // added to, 4 + 8 bytes a parameter.
+  REQUIRE(served.servers);
+  const Op& update = served.servers->update;
+  REQUIRE(update.measured);
+  Seconds time = Seconds::s(0);
+  Bytes bytes = Bytes::b(0);
+  for (const Op& op : updates(laid_out(workload, kRecorded, {}))) {
+    time += op.measured->value;
+    bytes += op.bytes;
+  }
+  CHECK(update.measured->value.s() == Approx(time.s()));
+  CHECK(workload::as_measured(update).bytes.b() == Approx(bytes.b()));
+  CHECK(update.bytes.b() == Approx(bytes.b() + served.servers->parameters * 2 * 12));
 }
 
 TEST_CASE("recorded checkpoints are kept under any requested recomputation") {

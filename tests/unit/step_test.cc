@@ -263,6 +263,19 @@ TEST_CASE(
   CHECK(convolution.high > convolution.value * 2);
 }
 
+TEST_CASE("a recorded operation has its own interval, times that of the job's surroundings") {
+  const compute::OpCost cost = *compute::OpCost::on("h100_sxm5_80", {});
+  workload::Op op{.name = "linear", .kind = workload::OpKind::kGemm, .m = 64, .n = 64, .k = 64};
+  op.measured = {Seconds::us(10), Seconds::us(9), Seconds::us(12), Provenance::kRecorded};
+  Conditions conditions;
+  CHECK(OpPrice(cost, conditions).estimate(op) == *op.measured);
+  conditions.recorded = {0.9, 1.5};
+  const Estimate<Seconds> around = OpPrice(cost, conditions).estimate(op);
+  CHECK(around.value == Seconds::us(10));
+  CHECK(around.low.s() == Approx(8.1e-6));
+  CHECK(around.high.s() == Approx(18e-6));
+}
+
 TEST_CASE("the idle time of recorded kernels is launch, not compute") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   Spec spec = jobs()[0];
