@@ -99,17 +99,17 @@ class Commands {
     std::error_code ignored;
     fs::remove_all(folder_ / "recording", ignored);
     const std::string recorded = TRY(run("record", pair_.record));
-    const Estimate<Seconds> predicted = TRY(predict());
     Result<Seconds> baseline =
         candidate_first ? Seconds::s(0) : measure("baseline", pair_.baseline);
     if (!baseline) return forward(baseline);
     const Seconds candidate = TRY(measure("candidate", pair_.candidate));
     if (candidate_first) baseline = measure("baseline", pair_.baseline);
     if (!baseline) return forward(baseline);
-    Round round{
-        .recorded = {}, .predicted = predicted, .baseline = *baseline, .candidate = candidate};
-    if (const Result<Seconds> stated = stated_step(pair_, recorded)) round.recorded = *stated;
-    return round;
+    std::optional<Seconds> step;
+    if (const Result<Seconds> stated = stated_step(pair_, recorded)) step = *stated;
+    const Estimate<Seconds> predicted = TRY(predict(step ? *baseline / *step : 1));
+    return Round{
+        .recorded = step, .predicted = predicted, .baseline = *baseline, .candidate = candidate};
   }
 
  private:
@@ -127,10 +127,10 @@ class Commands {
     return named(key, stated_step(pair_, output));
   }
 
-  Result<Estimate<Seconds>> predict() const {
+  Result<Estimate<Seconds>> predict(double unrecorded) const {
     const fs::path file = folder_ / "prediction.json";
-    TRY(run("predict", fmt::format("rehearse {} --quiet --format json -o '{}'", pair_.predict,
-                                   file.string())));
+    TRY(run("predict", fmt::format("UNRECORDED={:.6f}; rehearse {} --quiet --format json -o '{}'",
+                                   unrecorded, pair_.predict, file.string())));
     const std::string text = TRY(read_file(file));
     const auto json = nlohmann::json::parse(text, nullptr, false);
     try {

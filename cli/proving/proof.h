@@ -11,7 +11,7 @@
 
 namespace rehearse::cli {
 
-/// One round: the baseline is recorded and its edit predicted, then both programs run unrecorded.
+/// One round: the baseline is recorded, both programs run unrecorded, and the edit is predicted.
 struct Round {
   std::optional<Seconds> recorded;  ///< step that the baseline states while it is recorded
   Estimate<Seconds> predicted;      ///< of the candidate
