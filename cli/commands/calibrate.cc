@@ -122,9 +122,9 @@ void add_calibrate(CLI::App& app, Action& action) {
   add_choice(nccl, "--link", options->fabric, comm::kFabricNames,
              "nvswitch, cube_mesh, bridged_pairs, host_staged (default: the device's)", "link");
   nccl.footer(
-      "-o FILE writes the calibration, which --calibration FILE reads; otherwise it is printed.\n"
       "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o "
-      "mine.yaml");
+      "mine.yaml\n"
+      "-o FILE writes the calibration, which --calibration FILE reads; otherwise it is printed.");
   run_by(nccl, action, options, run_nccl);
 
   add_calibrate_job(*command, action);

@@ -352,9 +352,9 @@ void add_check(CLI::App& app, Action& action) {
   command->add_flag("--annotations", options->annotations,
                     "GitHub annotations on stderr (the default if GITHUB_ACTIONS is true)");
   command->footer(
-      "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
       "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
-      "2%");
+      "2%\n"
+      "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.");
   run_by(*command, action, options, run,
          [command](const CheckOptions& given) { check_usage(*command, given); });
 }

@@ -250,8 +250,8 @@ void add_mig(CLI::App& app, Action& action) {
   add_value(layouts, "--profiles", "NAME,NAME,...", options->profiles,
             "instances to place (default: every maximal layout)");
   layouts.footer(
-      "Fails if they do not fit on one GPU, with the violated rule and the nearest set.\n"
-      "Example: rehearse mig layouts --device h100_sxm5_80 --profiles 3g.40gb,2g.20gb,1g.10gb");
+      "Example: rehearse mig layouts --device h100_sxm5_80 --profiles 3g.40gb,2g.20gb,1g.10gb\n"
+      "Fails if they do not fit on one GPU, with the violated rule and the nearest set.");
   run_by(layouts, action, options, run);
   add_predict(command, action);
 }

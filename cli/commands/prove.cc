@@ -150,8 +150,8 @@ void add_prove(CLI::App& app, Action& action) {
   add_number(command, "--rounds", options->rounds, std::size_t{1}, std::size_t{1000},
              "most rounds of a pair; fewer run if the medians are known to 1 % (default 20)");
   command.footer(
-      "Exits with 1 if a command of a pair fails.\n"
-      "Example: rehearse prove data_parallel my_pairs/");
+      "Example: rehearse prove data_parallel my_pairs/\n"
+      "Exits with 1 if a command of a pair fails.");
   run_by(command, action, options, run);
 }
 
