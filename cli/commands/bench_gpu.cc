@@ -176,10 +176,10 @@ void add_bench_gpu(CLI::App& app, Action& action) {
       ->expected(1, -1)
       ->excludes(shapes);
   command.footer(
-      "-o STORE adds the measurements to a trace store, which a job uses with `op_costs: STORE`.\n"
       "Examples:\n"
       "  rehearse bench-gpu --ops gemm,attention --shapes shapes.yaml -o costs.rehearse\n"
-      "  rehearse bench-gpu --from job.rehearse -o job.rehearse");
+      "  rehearse bench-gpu --from job.rehearse -o job.rehearse\n"
+      "-o STORE adds the measurements to a trace store, which a job uses with `op_costs: STORE`.");
   run_by(command, action, options, run);
 }
 

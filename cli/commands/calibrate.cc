@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/calibrate/nccl_log.h"
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
@@ -117,14 +118,15 @@ void add_calibrate(CLI::App& app, Action& action) {
   CLI::App& nccl = *command->add_subcommand(
       "nccl", "Fit the cost of collectives to logs of nccl-tests (text, or JSON of its option -J)");
   add_value(nccl, "LOG", "FILE", options->logs, "logs of one device type on one node")->required();
-  add_value(nccl, "--device", "NAME", options->device, "catalog name of the measured device")
+  offer(add_value(nccl, "--device", "NAME", options->device, "catalog name of the measured device"),
+        gpu_names)
       ->required();
   add_choice(nccl, "--link", options->fabric, comm::kFabricNames,
              "nvswitch, cube_mesh, bridged_pairs, host_staged (default: the device's)", "link");
   nccl.footer(
-      "-o FILE writes the calibration, which --calibration FILE reads; otherwise it is printed.\n"
       "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o "
-      "mine.yaml");
+      "mine.yaml\n"
+      "-o FILE writes the calibration, which --calibration FILE reads; otherwise it is printed.");
   run_by(nccl, action, options, run_nccl);
 
   add_calibrate_job(*command, action);

@@ -86,17 +86,23 @@ Result<Seconds> step_with(const JobFile& job, const ByFactor<double>& factors) {
 /// At most three plans that differ from the job in one respect and fit into memory: those that say
 /// most, for each factor the best one, the best first. Steps are predicted by closed forms. A plan
 /// whose step would lower the variance of the fit there by less than a tenth is left out.
-std::vector<NextMeasurement> measure_next(const JobFile& job, const step::FactorFit& fit) {
+Result<std::vector<NextMeasurement>> measure_next(const JobFile& job, const step::FactorFit& fit,
+                                                  const Progress& progress) {
   constexpr std::size_t kMost = 3;
   constexpr double kLeastRatio = 0.1;
   const cluster::Cluster cluster = with_factor(job.cluster, fit.factors);
   std::vector<NextMeasurement> found;
-  for (Neighbour& neighbour : neighbours_of(job.spec.training, job.spec.plan)) {
+  std::vector<Neighbour> neighbours = neighbours_of(job.spec.training, job.spec.plan);
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    if (!progress(static_cast<double>(i) / static_cast<double>(neighbours.size())))
+      return fail("interrupted");
+    Neighbour& neighbour = neighbours[i];
     step::Spec spec = with_factors(job.spec, fit.factors);
     spec.training = neighbour.training;
     spec.plan = std::move(neighbour.plan);
     const Result<step::Step> step = step::predict(
-        spec, cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+        spec, cluster,
+        {.fidelity = step::Fidelity::kClosed, .counterfactuals = false, .timeline = false});
     if (!step || step->memory.empty() || memory::fullest(step->memory).fit != memory::Fit::kFits)
       continue;
     const step::Information information = step::information_of(
@@ -176,7 +182,7 @@ void widen(program::Interval& interval, const program::Interval& other) {
   interval.high = std::max(interval.high, other.high);
 }
 
-Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
+Result<Calibrated> calibrate(const CalibrateJobOptions& options, const Progress& progress) {
   std::vector<JobFile> jobs;
   Calibrated c;
   ByFactor<program::Interval> before = {};
@@ -207,7 +213,7 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
         return step_with(jobs[row], factors);
       }));
   c.conditions = with_factors(jobs.front().spec, c.fit.factors).conditions;
-  c.next = measure_next(jobs.front(), c.fit);
+  c.next = TRY(measure_next(jobs.front(), c.fit, progress));
   return c;
 }
 
@@ -298,7 +304,8 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
   if (!globals.output.empty()) {  // before long work
     pending.emplace(TRY(PendingFile::create(globals.output)));
   }
-  const Calibrated calibrated = TRY(calibrate(options));
+  const Calibrated calibrated =
+      TRY(calibrate(options, globals.progress_of("trying plans to measure next")));
   for (const Warning& warning : warnings_of(calibrated)) globals.warn(to_string(warning));
   if (pending) {
     TRY(pending->write(to_yaml(calibrated)));
@@ -318,9 +325,9 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
             "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
       ->required();
   job->footer(
+      "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml\n"
       "-o FILE writes the calibration, which a job uses with `calibration: FILE`; otherwise it is "
-      "printed.\n"
-      "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml");
+      "printed.");
   run_by(*job, action, options, run, [](const CalibrateJobOptions& given) {
     for (const std::string& text : given.measured)
       if (given.job.empty() && text.find('=') == std::string::npos)

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/catalog/listing.h"
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 #include "sim/base/check.h"
 #include "sim/base/text.h"
@@ -46,12 +47,15 @@ void add_catalog(CLI::App& app, Action& action) {
   Filters& filters = options->filters;
   add_value(command, "--name", "PATTERN", filters.name,
             "rows with this name; * matches any text, also below");
-  add_value(command, "--provider", "PATTERN", filters.provider,
-            "rows of this provider: aws, azure, gcp, ...");
-  add_value(command, "--gpu", "PATTERN", filters.gpu,
-            "instances, prices and MIG profiles of this GPU");
-  add_value(command, "--region", "PATTERN", filters.region,
-            "prices and carbon of this region or country");
+  offer(add_value(command, "--provider", "PATTERN", filters.provider,
+                  "rows of this provider: aws, azure, gcp, ..."),
+        provider_names);
+  offer(add_value(command, "--gpu", "PATTERN", filters.gpu,
+                  "instances, prices and MIG profiles of this GPU"),
+        gpu_names);
+  offer(add_value(command, "--region", "PATTERN", filters.region,
+                  "prices and carbon of this region or country"),
+        region_names);
   command.footer("Example: rehearse catalog prices --gpu 'h100*' --region 'us-*'");
   run_by(command, action, options, run, [&command](const CatalogOptions& given) {
     const Kind kind = kind_named(given.kind);

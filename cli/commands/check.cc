@@ -10,6 +10,7 @@
 #include "cli/check/predictions.h"
 #include "cli/check/run_store.h"
 #include "cli/check/step_picture.h"
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 #include "cli/commands/replay_job.h"
 #include "sim/base/file.h"
@@ -329,9 +330,11 @@ void add_limits(CLI::App& command, CheckOptions& options) {
            "largest accepted slowdown of a step (default 3%)");
   add_value(command, "--budget", "FILE", options.budget, "further limits, in YAML");
   GatePlace& place = options.place;
-  add_value(command, "--instance", "NAME", place.instance, "instance type, to price a step");
+  offer(add_value(command, "--instance", "NAME", place.instance, "instance type, to price a step"),
+        instance_names);
   add_number(command, "--count", place.count, 1.0, 1e6, "number of instances (default 1)");
-  add_value(command, "--region", "NAME", place.region, "region (default: the cheapest)");
+  offer(add_value(command, "--region", "NAME", place.region, "region (default: the cheapest)"),
+        region_names);
   add_value(command, "--steps-per-epoch", "N", place.steps_per_epoch,
             "steps per epoch, to price an epoch")
       ->check(CLI::Range(1.0, 1e15).description(""));
@@ -352,9 +355,9 @@ void add_check(CLI::App& app, Action& action) {
   command->add_flag("--annotations", options->annotations,
                     "GitHub annotations on stderr (the default if GITHUB_ACTIONS is true)");
   command->footer(
-      "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
       "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
-      "2%");
+      "2%\n"
+      "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.");
   run_by(*command, action, options, run,
          [command](const CheckOptions& given) { check_usage(*command, given); });
 }

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands/describe_job.h"
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "models/comm/scope_of_cluster.h"

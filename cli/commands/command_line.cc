@@ -209,6 +209,9 @@ std::filesystem::path installed_files() {
 
 std::string examples_of(const CLI::App& command) {
   std::string text = command.get_footer();
+  if (command.get_parent())
+    for (const CLI::App* sub : command.get_subcommands({}))
+      text += (text.empty() ? "" : "\n") + sub->get_footer();
   std::error_code error;
   for (const char* folder : {"examples", "studies"}) {
     if (std::filesystem::exists(folder, error) ||

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/predicted_job.h"

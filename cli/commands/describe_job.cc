@@ -2,24 +2,13 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 #include "models/workload/zoo.h"
 #include "sim/base/file.h"
 #include "sim/cluster/catalog.h"
 
 namespace rehearse::cli {
-
-std::vector<std::string_view> gpu_names() {
-  std::vector<std::string_view> names;
-  for (const cluster::Gpu& gpu : cluster::gpus()) names.push_back(gpu.name);
-  return names;
-}
-
-std::vector<std::string_view> device_names() {
-  std::vector<std::string_view> names = gpu_names();
-  for (const cluster::Instance& instance : cluster::instances()) names.push_back(instance.name);
-  return names;
-}
 
 namespace {
 

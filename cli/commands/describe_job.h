@@ -2,18 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <string_view>
-#include <vector>
 
 #include "cli/commands/commands.h"
 #include "cli/config/described_job.h"
 
 namespace rehearse::cli {
-
-/// The GPUs of the catalog, for completion.
-std::vector<std::string_view> gpu_names();
-/// Those, and the instances.
-std::vector<std::string_view> device_names();
 
 /// Adds the options to a command whose job file is the positional JOB, which is then optional.
 /// REQUIRES: JOB has been added.

@@ -38,6 +38,7 @@ Result<Exit> run(const Globals& globals) {
 
 void add_doctor(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("doctor", "Check what this machine can record and run");
+  command->footer("Example: rehearse doctor");
   command->callback([&action] { action = run; });
 }
 

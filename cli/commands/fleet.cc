@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands/describe_job.h"
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 #include "cli/config/job_outline.h"
 #include "cli/config/timed_slices.h"

@@ -259,11 +259,11 @@ void add_input(CLI::App& app, Action& action) {
              "number of files to measure, spread evenly over the folder (default 256)")
       ->needs(measure);
   command->footer(
-      "-o FILE with --measure writes the pipeline, which a job uses with `input: FILE`; otherwise "
-      "it is printed.\n"
       "Examples:\n"
       "  rehearse input examples/pipelines/imagenet_s3.yaml\n"
-      "  rehearse input --measure images -o images.yaml");
+      "  rehearse input --measure images -o images.yaml\n"
+      "-o FILE with --measure writes the pipeline, which a job uses with `input: FILE`; otherwise "
+      "it is printed.");
   command->callback([options, &action] {
     if (options->pipeline.empty() && options->folder.empty())
       throw CLI::RequiredError("PIPELINE or --measure DIR is missing",

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands/describe_job.h"
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 #include "cli/config/timed_slices.h"
 #include "cli/output/document.h"
@@ -247,11 +247,12 @@ void add_mig(CLI::App& app, Action& action) {
   offer(add_value(layouts, "--device", "NAME", options->device, "name of the GPU in the catalog"),
         gpu_names)
       ->required();
-  add_value(layouts, "--profiles", "NAME,NAME,...", options->profiles,
-            "instances to place (default: every maximal layout)");
+  offer(add_value(layouts, "--profiles", "NAME,NAME,...", options->profiles,
+                  "instances to place (default: every maximal layout)"),
+        mig_profile_names);
   layouts.footer(
-      "Fails if they do not fit on one GPU, with the violated rule and the nearest set.\n"
-      "Example: rehearse mig layouts --device h100_sxm5_80 --profiles 3g.40gb,2g.20gb,1g.10gb");
+      "Example: rehearse mig layouts --device h100_sxm5_80 --profiles 3g.40gb,2g.20gb,1g.10gb\n"
+      "Fails if they do not fit on one GPU, with the violated rule and the nearest set.");
   run_by(layouts, action, options, run);
   add_predict(command, action);
 }

@@ -19,6 +19,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
 #include "sim/base/largest.h"
+#include "sim/base/plain_number.h"
 
 namespace rehearse::cli {
 
@@ -39,8 +40,10 @@ template <class Number>
 std::string fits(const std::string& text) {
   Number number{};
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (rest != text.data() + text.size() || error == std::errc::invalid_argument)
-    return fmt::format("'{}' is not a number", text);
+  if (rest != text.data() + text.size() || error == std::errc::invalid_argument) {
+    const std::string meant = plain_number(text);
+    return fmt::format("'{}' is not a number{}{}", text, meant.empty() ? "" : "; ", meant);
+  }
   const bool sound =
       error == std::errc{} &&
       (std::is_integral_v<Number> || range_missed<double>(static_cast<double>(number)).empty());

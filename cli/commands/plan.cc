@@ -354,13 +354,13 @@ void add_plan(CLI::App& app, Action& action) {
             "write the timeline of the best plan as a trace for ui.perfetto.dev");
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
-      "Under mpirun, all ranks share the work.\n"
       "Examples:\n"
       "  rehearse plan job.yaml\n"
       "  rehearse plan --model llama3_8b --gpus 16 --device h100_sxm5_80 --batch 256\n"
       "  rehearse plan job.yaml --objective cost --within 'step_time=2 s'\n"
       "  rehearse plan job.yaml --emit megatron -o launch.sh\n"
-      "  rehearse plan examples/jobs/serve_llama3_8b_search.yaml --objective tpot");
+      "  rehearse plan examples/jobs/serve_llama3_8b_search.yaml --objective tpot\n"
+      "Under mpirun, all ranks share the work.");
   run_on_job(*command, action, JobUse::kSearch, options->job_file, options->described,
              [options](const Globals& globals) {
                return run_shared(globals, options->journal, [&](SharedWork& shared) {

@@ -51,7 +51,8 @@ Result<PredictedJob> predict_job(const std::filesystem::path& path, const Predic
   step::Step step = TRY(in_file(path, step::predict(file.spec, file.cluster,
                                                     {.fidelity = of.fidelity,
                                                      .unfold = of.unfold,
-                                                     .counterfactuals = of.counterfactuals})));
+                                                     .counterfactuals = of.counterfactuals,
+                                                     .timeline = of.timeline})));
   if (file.input) {
     TRY(in_file(path, feed(input::Feed(*file.input), file.cluster, step)));
     file.notes.push_back(feed_note(*file.input, file.cluster, step));

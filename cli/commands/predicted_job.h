@@ -20,6 +20,7 @@ struct Prediction {
   step::Fidelity fidelity;
   bool unfold = false;
   bool counterfactuals = true;  ///< runs without each kind of communication
+  bool timeline = true;         ///< as in step::PredictOptions
 };
 /// Predicts the job of a file, with the waits of its input pipeline.
 Result<PredictedJob> predict_job(const std::filesystem::path& path, const Prediction& of);

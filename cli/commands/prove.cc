@@ -145,13 +145,18 @@ void add_prove(CLI::App& app, Action& action) {
   auto options = std::make_shared<ProveOptions>();
   CLI::App& command = *app.add_subcommand(
       "prove", "Run pairs of programs here, and compare their steps with predictions");
-  add_value(command, "PAIR", "", options->pairs,
-            "pair.yaml files, folders of pairs, or names of shipped pairs (default: all shipped)");
+  offer(add_value(
+            command, "PAIR", "", options->pairs,
+            "pair.yaml files, folders of pairs, or names of shipped pairs (default: all shipped)"),
+        [] {
+          static const std::vector<std::string> names = shipped_pairs();
+          return std::vector<std::string_view>(names.begin(), names.end());
+        });
   add_number(command, "--rounds", options->rounds, std::size_t{1}, std::size_t{1000},
              "most rounds of a pair; fewer run if the medians are known to 1 % (default 20)");
   command.footer(
-      "Exits with 1 if a command of a pair fails.\n"
-      "Example: rehearse prove data_parallel my_pairs/");
+      "Example: rehearse prove data_parallel my_pairs/\n"
+      "Exits with 1 if a command of a pair fails.");
   run_by(command, action, options, run);
 }
 

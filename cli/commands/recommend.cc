@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/recommend_serving.h"
@@ -266,12 +267,14 @@ void add_recommend(CLI::App& app, Action& action) {
   add_number(*command, "--risk", wish.risk, 0.5, 0.99,
              "judge time, cost and carbon by what they stay below with this probability: 0.5 "
              "(default), the central value, to 0.99");
-  add_value(*command, "--provider", "NAME,...", wish.providers,
-            "only instances of these providers (default: the file's, else any)")
+  offer(add_value(*command, "--provider", "NAME,...", wish.providers,
+                  "only instances of these providers (default: the file's, else any)"),
+        provider_names)
       ->delimiter(',');
-  add_value(*command, "--region", "NAME,...", wish.regions,
-            "regions of the providers, for price and carbon (default: the file's, else the "
-            "cheapest for each instance)")
+  offer(add_value(*command, "--region", "NAME,...", wish.regions,
+                  "regions of the providers, for price and carbon (default: the file's, else the "
+                  "cheapest for each instance)"),
+        region_names)
       ->delimiter(',');
   command->add_flag("--spot", options->spot, "use spot prices");
   command->add_flag("--on-demand", options->on_demand,

@@ -1,12 +1,14 @@
 #include "cli/commands/share_options.h"
 
+#include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
 
 namespace rehearse::cli {
 
 void add_share_options(CLI::App& command, ShareRequest& request, const std::string& other,
                        const char* slice) {
-  CLI::Option* sliced = add_value(command, "--slice", "PROFILE", request.slice, slice);
+  CLI::Option* sliced =
+      offer(add_value(command, "--slice", "PROFILE", request.slice, slice), mig_profile_names);
   CLI::Option* with = add_value(command, "--share-with", "FILE", request.shared_with,
                                 fmt::format("run another {} on the same devices at the same "
                                             "time, and show the slowdown of both",

@@ -18,13 +18,14 @@ constexpr Seconds kAstraEndpointDelay = Seconds::ns(10);
 constexpr std::string_view kFailureNames[] = {"stall", "retry", "fail"};
 constexpr std::string_view kSemanticsNames[] = {"nccl", "astra-sim"};
 
+constexpr std::string_view kDivisionNames[] = {"fair", "coflow", "first_come"};
+
 Result<engine::Division> read_division(const std::string& name) {
-  constexpr std::string_view kNames[] = {"fair", "coflow", "first_come"};
   constexpr engine::Division kDivisions[] = {engine::Division::kFair, engine::Division::kCoflow,
                                              engine::Division::kFirstCome};
-  const std::size_t index = index_of(kNames, name);
-  if (index == std::size(kNames))
-    return fail(fmt::format("unknown name '{}'", name), suggest(name, kNames));
+  const std::size_t index = index_of(kDivisionNames, name);
+  if (index == std::size(kDivisionNames))
+    return fail(fmt::format("unknown name '{}'", name), suggest(name, kDivisionNames));
   return kDivisions[index];
 }
 
@@ -35,9 +36,10 @@ Result<Seconds> read_delay(const std::string& text) {
 }
 
 void add_network_options(CLI::App& command, SimulateOptions& options) {
-  add_read(command, "--division", "NAME", options.division, read_division,
-           "how concurrent messages share a link: fair (default); coflow: one collective "
-           "after another, shortest first; first_come: one message after another");
+  offer(add_read(command, "--division", "NAME", options.division, read_division,
+                 "how concurrent messages share a link: fair (default); coflow: one collective "
+                 "after another, shortest first; first_come: one message after another"),
+        [] { return std::vector(std::begin(kDivisionNames), std::end(kDivisionNames)); });
   add_choice(command, "--on-link-failure", options.on_failure, kFailureNames,
              "messages on a link that goes down (`changes` of the cluster): stall (default) "
              "until it is up again, retry from the beginning, or fail the run");

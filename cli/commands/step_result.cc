@@ -293,11 +293,11 @@ Document step_document(const PredictedJob& job) {
          fmt::format("{}; {}", provenance_text(job.path.shares_by_provenance()),
                      conditions_text(job.file.spec)));
   const program::Occupancy& ranks = step.occupancy;
-  add_attribution({ranks,
-                   program::path_times(step.lowered.graph,
-                                       job::critical_path(step.job, step.lowered, step.timeline)),
-                   job.path},
-                  step.time, d);
+  Attribution attribution{ranks, {}, job.path};
+  if (!step.fewer)
+    attribution.path_times = program::path_times(
+        step.lowered.graph, job::critical_path(step.job, step.lowered, step.timeline));
+  add_attribution(attribution, step.time, d);
   d["host"] = {{"share", share(step.host_share)},
                {"launches_per_layer", step.block.launches},
                {"kernels_per_layer", step.block.kernels}};

@@ -77,8 +77,8 @@ void add_study(CLI::App& app, Action& action) {
       ->required();
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
-      "Exits with 1 if a study misses. Under mpirun, all ranks share the work.\n"
-      "Example: rehearse study studies/stanza.yaml");
+      "Example: rehearse study studies/mig-collocation.yaml\n"
+      "Exits with 1 if a study misses. Under mpirun, all ranks share the work.");
   command->callback([options, &action] {
     action = [options](const Globals& globals) {
       return run_shared(globals, options->journal,

@@ -248,11 +248,12 @@ Result<LiveSubject> live_job(const std::filesystem::path& path, const Globals& g
     const SetJob set_job = TRY(set(text, controls, settings));
     hold_file(path, set_job.text);
     const bool exact = fidelity == name_of(step::Fidelity::kMessage);
-    // The closed answer is for sliders: it leaves out the runs of changes.
+    // The closed answer is for sliders: it leaves out the runs of changes, and of most microbatches.
     PredictedJob job = TRY(
         predict_job(path, {.slice = set_job.slice,
                            .fidelity = exact ? step::Fidelity::kMessage : step::Fidelity::kClosed,
-                           .counterfactuals = exact}));
+                           .counterfactuals = exact,
+                           .timeline = exact}));
     ReportDetails details;
     if (exact) {
       TRY(try_changes(job, quiet));

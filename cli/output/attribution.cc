@@ -71,7 +71,7 @@ Value occupancy_fields(const program::Occupancy& occupancy, const Estimate<Secon
 
 void add_attribution(const Attribution& of, const Estimate<Seconds>& step, Document& document) {
   document.show("breakdown", kOccupancyTitle, occupancy_fields(of.occupancy, step), {}, kBars);
-  document["critical_path"] = json_critical_path(of.path_times, step);
+  if (of.path_times) document["critical_path"] = json_critical_path(*of.path_times, step);
   document.show("", "Critical path per step, with the longest op of each part", path_rows(of.path),
                 {}, first(3));
   document["path"] = {

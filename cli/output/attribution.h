@@ -2,6 +2,8 @@
 // length (sim/program/attribution.h). It is the same for recorded and for predicted steps.
 #pragma once
 
+#include <optional>
+
 #include "cli/output/document.h"
 #include "sim/base/estimate.h"
 #include "sim/program/attribution.h"
@@ -17,11 +19,11 @@ Value occupancy_fields(const program::Occupancy& occupancy, const Estimate<Secon
 
 /// The times of one step, with their relative interval.
 struct Attribution {
-  program::Occupancy occupancy;  ///< mean over ranks
-  program::PathTimes path_times;
+  program::Occupancy occupancy;                  ///< mean over ranks
+  std::optional<program::PathTimes> path_times;  ///< absent: not known
   program::PathParts path;
 };
-/// Adds "breakdown", "critical_path", "path", "path_parts" and "step_from".
+/// Adds "breakdown", "critical_path" if it is known, "path", "path_parts" and "step_from".
 void add_attribution(const Attribution& of, const Estimate<Seconds>& step, Document& document);
 
 /// The key "path_parts", per step that the path covers.

@@ -28,10 +28,8 @@ std::vector<fs::path> pairs_at(const fs::path& path) {
   return found;
 }
 
-std::string suggest_name(const fs::path& shipped, const std::string& given) {
-  std::vector<std::string> names;
-  for (const fs::path& file : pairs_at(shipped))
-    names.push_back(file.parent_path().filename().string());
+std::string suggest_name(const std::string& given) {
+  const std::vector<std::string> names = shipped_pairs();
   const std::vector<std::string_view> views(names.begin(), names.end());
   return names.empty() ? "" : suggest(given, views);
 }
@@ -75,6 +73,14 @@ Result<Pair> read_pair(const fs::path& file) {
   return pair;
 }
 
+std::vector<std::string> shipped_pairs() {
+  std::vector<std::string> names;
+  if (const Result<fs::path> shipped = installed_library("pairs"))
+    for (const fs::path& file : pairs_at(*shipped))
+      names.push_back(file.parent_path().filename().string());
+  return names;
+}
+
 Result<std::vector<fs::path>> find_pairs(std::span<const std::string> given) {
   const Result<fs::path> shipped = installed_library("pairs");
   if (given.empty() && !shipped) return forward(shipped);
@@ -86,7 +92,7 @@ Result<std::vector<fs::path>> find_pairs(std::span<const std::string> given) {
       return fail_in(each, fmt::format("is no pair: there is no {}", kFileName),
                      "a folder with that file, a folder of such folders, or the "
                      "name of a shipped pair",
-                     shipped ? suggest_name(*shipped, each) : "");
+                     shipped ? suggest_name(each) : "");
     all.insert(all.end(), found.begin(), found.end());
   }
   return all;

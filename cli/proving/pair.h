@@ -29,6 +29,9 @@ struct Pair {
 
 Result<Pair> read_pair(const std::filesystem::path& file);
 
+/// The names of the shipped pairs, sorted.
+std::vector<std::string> shipped_pairs();
+
 /// The files of pairs: those given, those in and one level below the folders given, and those of
 /// shipped pairs given by name; all that are shipped if none is given. Fails on a path without a
 /// pair.

@@ -14,6 +14,7 @@
 
 #include "sim/base/file.h"
 #include "sim/base/largest.h"
+#include "sim/base/plain_number.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml_schema.h"
 
@@ -133,8 +134,10 @@ Result<Number> convert_number(const std::string& text, const char* expected) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range && rest == text.data() + text.size())
     return out_of_range<Number>(text);
-  if (error != std::errc{} || rest != text.data() + text.size())
-    return fail(fmt::format("'{}' is not a number", text), expected);
+  if (error != std::errc{} || rest != text.data() + text.size()) {
+    const std::string meant = plain_number(text);
+    return fail(fmt::format("'{}' is not a number", text), meant.empty() ? expected : meant);
+  }
   return number;
 }
 template <>

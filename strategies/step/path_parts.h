@@ -6,7 +6,8 @@
 
 namespace rehearse::step {
 
-/// The parts add up to Step::time, including waiting for samples.
+/// The parts add up to Step::time, including waiting for samples; to 1e-3 of it where the step comes
+/// from runs with few microbatches.
 program::PathParts path_parts(const Step& step);
 
 }  // namespace rehearse::step

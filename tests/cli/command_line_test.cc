@@ -58,6 +58,14 @@ TEST_CASE("completion offers commands, options, and the values that an option ac
   CHECK(completed({"explain", "mf"}) == "MFU\n");
   CHECK(completed({"mig", "layouts", "--device", "h100_pc"}) == "h100_pcie_80\n");
   CHECK(completed({"compare", "--device", "p5.48"}) == "p5.48xlarge\n");
+  CHECK(completed({"mig", "layouts", "--profiles", "7g.40"}) == "7g.40gb\n");
+  CHECK(completed({"calibrate", "nccl", "--device", "h100_pc"}) == "h100_pcie_80\n");
+  CHECK(completed({"check", "--instance", "p5.48"}) == "p5.48xlarge\n");
+  CHECK(completed({"recommend", "--provider", "aws,gc"}) == "aws,gcp\n");
+  CHECK(completed({"recommend", "--region", "eu-north"}) == "eu-north-1\n");
+  CHECK(completed({"catalog", "prices", "--gpu", "h100_pc"}) == "h100_pcie_80\n");
+  CHECK(completed({"simulate", "--division", "co"}) == "coflow\n");
+  CHECK(completed({"prove", "layer_rem"}) == "layer_removed\n");
   CHECK(completed({"network", "--op", "all_reduce,all_g"}) == "all_reduce,all_gather\n");
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -160,6 +161,43 @@ TEST_CASE("the exact answer of a live page is the document of simulate, the clos
   const Json whole = simulated(path, {"--fidelity", "closed"});
   for (const char* key : {"step_time", "memory_per_device", "path_parts", "breakdown", "warnings"})
     CHECK(closed[key] == whole[key]);
+}
+
+/// The processor time of this many closed answers for a job of two stages.
+double processor_time(const std::string& batch, int answers) {
+  rusage before = {}, after = {};
+  ::getrusage(RUSAGE_CHILDREN, &before);
+  Live live({"--model", "llama3_8b", "--gpus", "16", "--device", "h100_sxm5_80", "--plan",
+             "tp4,pp2", "--batch", batch});
+  for (int i = 0; i < answers; ++i)
+    CHECK(live.answer("closed", {{"training.global_batch", batch}}).contains("document"));
+  CHECK(live.end(SIGINT).code == 0);
+  ::getrusage(RUSAGE_CHILDREN, &after);
+  const auto seconds = [](const timeval& from, const timeval& to) {
+    return static_cast<double>(to.tv_sec - from.tv_sec) +
+           static_cast<double>(to.tv_usec - from.tv_usec) * 1e-6;
+  };
+  return seconds(before.ru_utime, after.ru_utime) + seconds(before.ru_stime, after.ru_stime);
+}
+
+TEST_CASE("a live page answers at once for any number of microbatches, as simulate does") {
+  // 2,048 microbatches instead of 128, each of 32 layers: run as a whole, they take 16 times as long.
+  CHECK(processor_time("4096", 5) < 3 * processor_time("256", 5));
+  const Live live({job_file()});
+  const Json settings = {{"training.global_batch", "4096"}};
+  const Json closed = live.answer("closed", settings)["document"];
+  const std::string saved =
+      job_file(body_of(live.post("job", {{"fidelity", "closed"}, {"settings", settings}})));
+  const Json whole = simulated(saved, {"--fidelity", "closed"});
+  const double step = test::value(whole["step_time"]);
+  CHECK(test::value(closed["step_time"]) == Approx(step).epsilon(2e-4));
+  REQUIRE(closed["path_parts"].size() == whole["path_parts"].size());
+  for (std::size_t i = 0; i < closed["path_parts"].size(); ++i) {
+    const Json &part = closed["path_parts"][i], &other = whole["path_parts"][i];
+    CHECK(part["part"] == other["part"]);
+    CHECK(test::value(part["time"]) ==
+          Approx(test::value(other["time"])).epsilon(0).margin(1e-3 * step));
+  }
 }
 
 TEST_CASE("a setting of a live page is a value of the job file, and can be saved") {

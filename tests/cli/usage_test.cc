@@ -28,6 +28,11 @@ TEST_CASE("wrong usage is one line and exit code 2") {
            Case{{"import", kExample, "--outputs", "a"}, "did you mean '--output'?"},
            Case{{"replay", "--format", "yaml", kExample}, "--format"},
            Case{{"replay", "--threads", "0", kExample}, "--threads"},
+           Case{{"simulate", "--gpus", "8k"}, "--gpus: '8k' is not a number; 8000 or 8192"},
+           Case{{"plan", "--sequence", "8,192"}, "'8,192' is not a number; 8192"},
+           Case{{"recommend", "--batch", "1.5Mi"}, "'1.5Mi' is not a number; 1572864"},
+           Case{{"recommend", "--batch", "4M"}, "'4M' is not a number; 4000000 or 4194304"},
+           Case{{"simulate", "--gpus", "1e30k"}, "'1e30k' is not a number"},
            Case{{"replay", "--seed", "many", kExample}, "--seed"},
            Case{{"inspect", "--top", "many", kExample}, "--top"},
            Case{{"replay", "--ranks", "first", kExample}, "--ranks"},
@@ -66,7 +71,7 @@ TEST_CASE("options of all commands may come before or after the command") {
 
 TEST_CASE("edits and ranks may precede the recording, and edits may be repeated") {
   const Ran after = test::rehearse({"whatif", kExample, "--scale", "gpu:2", "--scale", "host:2",
-                                     "--ranks", "0", "--format", "csv"});
+                                    "--ranks", "0", "--format", "csv"});
   const Ran before = test::rehearse({"whatif", "--scale", "gpu:2", "--scale", "host:2", "--ranks",
                                      "0", kExample, "--format", "csv"});
   CHECK(after.code == 0);

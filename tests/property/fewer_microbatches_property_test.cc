@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "strategies/step/path_parts.h"
 #include "tests/support/a100_nodes.h"
 #include "tests/support/random.h"
 
@@ -68,6 +69,17 @@ TEST_CASE("few microbatches: times, occupancy and intervals are those of the who
           &program::Occupancy::launch, &program::Occupancy::idle, &program::Occupancy::recompute,
           &program::Occupancy::optimizer})
       CHECK(equal(a.*part, b.*part));
+    const program::PathParts path = path_parts(*step), whole_path = path_parts(*whole);
+    double path_length = 0;
+    for (const program::PathPart& part : path.parts) path_length += part.time.seconds().s();
+    CHECK(path_length == Approx(length).epsilon(1e-3));
+    for (const program::PathPart& part : whole_path.parts) {
+      double time = 0;
+      for (const program::PathPart& each : path.parts)
+        if (each.kind == part.kind && each.name == part.name) time += each.time.seconds().s();
+      INFO(part.name << ": " << time << " of " << length << " s");
+      CHECK(time == Approx(part.time.seconds().s()).epsilon(0).margin(1e-3 * length));
+    }
     CHECK(memory::fullest(step->memory).peak.value == memory::fullest(whole->memory).peak.value);
   }
   CHECK(fewer >= 15);
