@@ -39,6 +39,7 @@ Result<FeedRun> run_dataflow(const YamlMap& map, const FeedContext& context);
 Result<FeedRun> run_accelerator(const YamlMap& map, const FeedContext& context);
 Result<FeedRun> run_controller(const YamlMap& map, const FeedContext& context);
 Result<FeedRun> run_flow(const YamlMap& map, const FeedContext& context);
+Result<FeedRun> run_slice(const YamlMap& map, const FeedContext& context);
 /// A job with a section `graph`: ops that run in order on servers and links.
 Result<FeedRun> run_ops(const YamlMap& map, const FeedContext& context);
 /// A job with a section `serve`, under its load.

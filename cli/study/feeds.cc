@@ -70,6 +70,7 @@ const std::vector<FeedKind>& feed_kinds() {
        false,
        run_flow,
        {{"s", "makespan"}, {"s", "makespans", true}, {"", "completed tries"}}},
+      {"slice", "slices", false, run_slice, {{"s", "slice_time"}, {"", "collocation_gain"}}},
       {"graph of ops", "graph", true, run_ops, {{"s", "makespan"}, {"s", "arrivals", true}}},
       {"server",
        "serve",

@@ -1,5 +1,6 @@
 // The parts of a study other than training jobs: input pipelines, caches, graphs, dataflows,
-// accelerators, controllers, flows, graphs of ops and inference servers (docs/formats/study.md).
+// accelerators, controllers, flows, slices, graphs of ops and inference servers
+// (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -20,8 +21,8 @@ struct FeedTemplate {
   YamlMap sections;  ///< with parameters in them
 };
 
-/// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators`, `controllers`
-/// and `flows` of a study.
+/// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators`, `controllers`,
+/// `flows` and `slices` of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 /// A server or a graph of ops, which are among the jobs of a study; nothing for a job of training.
 std::optional<FeedTemplate> job_feed(const std::string& name, const YamlMap& job);

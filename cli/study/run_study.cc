@@ -154,6 +154,10 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
     case Observed::kInterconnectStall:
     case Observed::kNetworkStall:
     case Observed::kNodeSharing: return stall_quantity(file, step, fidelity, quantity);
+    case Observed::kStates: {
+      const double states = memory::fullest(step.memory).parts.states().b();
+      return Estimate<double>{states, states, states, Provenance::kExtrapolated};
+    }
   }
   return mapped(memory::fullest(step.memory).peak, [](Bytes end) { return end.b(); });
 }

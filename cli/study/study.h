@@ -59,12 +59,13 @@ enum class Observed : std::uint8_t {
   kNetworkStall,
   kNodeSharing,
   kFits,
+  kStates,
 };
 inline constexpr std::string_view kQuantityNames[] = {
     "step_time", "throughput",         "exposed_communication", "memory",       "cost", "energy",
-    "carbon",    "interconnect_stall", "network_stall",         "node_sharing", "fits"};
+    "carbon",    "interconnect_stall", "network_stall",         "node_sharing", "fits", "states"};
 inline constexpr std::string_view kQuantityUnits[] = {"s",     "1/s", "s", "B", "USD", "J",
-                                                      "gCO2e", "s",   "s", "s", ""};
+                                                      "gCO2e", "s",   "s", "s", "",    "B"};
 static_assert(std::size(kQuantityNames) == std::size(kQuantityUnits));
 
 /// The measured values of the jobs of a point, by job index.

@@ -97,6 +97,40 @@ TEST_CASE("study: measures of pipelines and caches") {
   }
 }
 
+/// The law of a slice as rehearse mig predict has it, from steps on the whole GPU alone.
+TEST_CASE("study: a slice takes as long as mig predict says") {
+  const std::string law =
+      "name: slices\nsource: by hand\n"
+      "sweep: {profile: [1g.5gb, 3g.20gb]}\n"
+      "slices:\n"
+      "  job: {device: a100_sxm4_40, profile: $profile, work: transformer, inference: true, batch: "
+      "32, whole: {1: 10 ms, 4: 10 ms, 16: 11 ms, 32: 18 ms, 64: 34 ms}}\n"
+      "measure: {time: slice_time(job), gain: collocation_gain(job)}\n"
+      "expect: {measure: gain, range: [0, 7], sweep: within}\n";
+  const Json study = test::document(run_feeds(law, {"--format", "json"}))["studies"][0];
+  const Json predicted = test::document(
+      test::rehearse({"mig", "predict", "examples/sharing/steps.csv", "--device", "a100_sxm4_40",
+                      "--work", "transformer", "--inference", "--format", "json"}));
+  for (const Json& point : study["points"]) {
+    const auto slice = std::ranges::find_if(predicted["slices"], [&](const Json& s) {
+      return s["profile"] == point["parameters"][0]["setting"];
+    });
+    REQUIRE(slice != predicted["slices"].end());
+    const Json& same = (*slice)["points"][3];
+    REQUIRE(same["batch"] == 32);
+    CHECK(measured(point, "time") == Approx(double(same["step_time"]["value"])));
+    CHECK(measured(point, "gain") == Approx(double(same["gain"])));
+  }
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string text = law;
+    return run_feeds(text.replace(text.find(from), from.size(), to)).errors;
+  };
+  CHECK_THAT(refused("1: 10 ms, 4: 10 ms, 16: 11 ms, ", ""), Contains("job: "));
+  CHECK_THAT(refused("16: 11 ms", "x: 11 ms"), Contains("whole.x: is no batch"));
+  CHECK_THAT(refused("1g.5gb, ", "1g.6gb, "), Contains("did you mean '1g.5gb'"));
+  CHECK_THAT(refused("batch: 32, ", ""), Contains("job: ") && Contains("batch"));
+}
+
 TEST_CASE("study: mistakes in pipelines and caches are one line") {
   const auto refused = [](const std::string& from, const std::string& to) {
     const Ran ran = run_feeds(feeds_text(from, to));

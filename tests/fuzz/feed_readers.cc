@@ -88,8 +88,8 @@ void study(std::string_view bytes) {
                          {{}, step::Fidelity::kClosed, {points.front(), unpriced}});
   for (const cli::FeedTemplate& feed : read->feeds) {
     // The functions that take little time, one per kind; pipelines are only read.
-    for (const std::string_view function :
-         {"hit_ratio", "cut", "memory_share", "cycles", "estimate_error", "makespan"}) {
+    for (const std::string_view function : {"hit_ratio", "cut", "memory_share", "cycles",
+                                            "estimate_error", "makespan", "slice_time"}) {
       if (!*cli::feed_unit(read->feeds, function, feed.name)) continue;
       const Result<cli::Term> value = *values.value(function, feed.name);
       if (!value) {
