@@ -68,6 +68,16 @@ TEST_CASE("weights of 4 bits multiply in half precision where a device has no un
         0.35 * h100.product(Weights::kBf16, 1, 8192, 28672));
 }
 
+TEST_CASE("a format that no table of a device has takes the constants of its family", "[serving]") {
+  // RTX PRO 6000 has the shares of Ada, whose table has no NVFP4. B200's kernels for many rows reach 1.071 of the
+  // FP8 peak (935.6 TFLOP/s here); Ada's for FP8 reach 0.40.
+  const Kernels pro(compute::facts_of(**cluster::find_gpu("rtx_pro_6000_server")),
+                    ByteRate::gb_per_s(64), "vllm", "");
+  const double flops = 2.0 * 8192 * 8192 * 28672;
+  CHECK(flops / pro.product(Weights::kNvfp4, 8192, 8192, 28672) ==
+        Approx(1.071 * 935.6e12).epsilon(0.06));
+}
+
 TEST_CASE("a server starts only with formats that it has kernels for", "[serving]") {
   const auto starts = [](Framework framework, const char* version, const char* device,
                          Precision precision) {
