@@ -156,6 +156,7 @@ ServerSettings usual_settings(Framework framework, std::string_view version,
       if (minor_of(version) < kFirstV1) {
         rules.order = Order::kPromptsApart;
         rules.chunked = false;
+        rules.prefix_cache = false;
         rules.tokens_per_step = 32'768;  // the longest context without chunks
         rules.most_rows = 256;
       }

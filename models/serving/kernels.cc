@@ -187,21 +187,33 @@ const Table& table_for(const compute::DeviceFacts& facts, Provenance& provenance
   return named(facts.stacked_memory ? "ampere_ga100" : "ada_ad102");
 }
 
+/// The first table of the family of an architecture; without one `otherwise`.
+const Table& of_family(std::string_view architecture, const Table& otherwise) {
+  const auto found = std::ranges::find_if(tables(), [&](const Table& table) {
+    return family_of(table.architecture) == family_of(architecture);
+  });
+  return found == tables().end() ? otherwise : *found;
+}
+
 void scale_share(ProductLaw& law, double by) {
   for (double& share : law.share) share *= by;
 }
 void scale_share(MixtureLaw& law, double by) { law.share *= by; }
 
-/// A format without a row takes the constants of the nearest one that has it, with its own bytes.
+/// A format without a row takes the constants of the device's family (`relative`), else those of the
+/// nearest format that has a row, with its own bytes.
 /// Devices without units for 4 bits widen weights in registers, and multiply in half precision.
 /// Shares of all formats but bf16 are relative to the FP8 peak, which is `low` times the other.
 template <class Law>
 std::array<Law, kWeightFormats> completed(
-    const std::array<std::optional<Law>, kWeightFormats>& laws, double low, bool multiplies_fp4) {
+    std::array<std::optional<Law>, kWeightFormats> laws,
+    const std::array<std::optional<Law>, kWeightFormats>& relative, double low,
+    bool multiplies_fp4) {
   using enum Weights;
   const Weights nearest[] = {kBf16, kBf16, kFp8, multiplies_fp4 ? kFp8 : kBf16, kNvfp4, kBf16};
   std::array<Law, kWeightFormats> all;
   for (std::size_t i = 0; i < kWeightFormats; ++i) {
+    if (!laws[i]) laws[i] = relative[i];
     all[i] = laws[i] ? *laws[i] : all[static_cast<std::size_t>(nearest[i])];
     if (!laws[i] && nearest[i] == kBf16) scale_share(all[i], 1 / low);
   }
@@ -227,7 +239,8 @@ Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_v
       multiprocessors_(facts.multiprocessors) {
   const Table& table = table_for(facts, provenance_);
   const bool fp4 = family_of(facts.architecture) == "blackwell";
-  products_ = completed(table.products, low_ / half_, fp4);
+  const Table& relative = of_family(facts.architecture, table);
+  products_ = completed(table.products, relative.products, low_ / half_, fp4);
   using enum Weights;
   for (const Weights w : {kFp8, kFp8Block, kNvfp4, kMxfp4, kInt4}) {
     const bool unit = w == kInt4 ? false : bytes_of(w) < 1 ? fp4 : low_ > half_;
@@ -235,7 +248,7 @@ Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_v
   }
   for (const OtherProduct& other : table.other_products)
     if (other.framework == framework) products_[other.weights] = other.law;
-  mixtures_ = completed(table.mixtures, low_ / half_, fp4);
+  mixtures_ = completed(table.mixtures, relative.mixtures, low_ / half_, fp4);
   for (const OtherMixture& other : table.other_mixtures)
     if (other.framework == framework && has_reached(version, other.since)) {
       mixtures_[other.weights] = mixtures_[other.like];

@@ -23,6 +23,16 @@ void add_gaps(Gaps& gaps, Picoseconds gap, std::int64_t count) {
     gaps.emplace_back(gap, count);
 }
 
+/// Names of the first parts of a request's keys and values: those of its prefix, then names that no
+/// other request has.
+std::vector<std::uint64_t> names_of(std::uint32_t number, const Request& request,
+                                    std::size_t parts) {
+  std::vector<std::uint64_t> names = request.prefix;
+  names.resize(std::min(names.size(), parts));
+  for (std::size_t i = names.size(); i < parts; ++i) names.push_back(mixed(mixed(~number) ^ i));
+  return names;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Rules& rules, const StepPricer& pricer,
@@ -169,6 +179,12 @@ bool Scheduler::make_room(std::size_t row, std::int64_t tokens) {
     Row out = std::move(running_[victim]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(victim));
     promised_ -= blocks_at_end(out);
+    // Its full blocks stay in the cache until others take them.
+    if (rules_.prefix_cache) {
+      const auto parts = static_cast<std::size_t>(out.cached / rules_.prefix_tokens);
+      out.left = names_of(out.request, requests_[out.request], parts);
+      blocks_.publish(out.left, parts, out.holding);
+    }
     blocks_.release(out.holding);
     out.cached = 0;
     out.in_step = 0;
@@ -194,8 +210,9 @@ bool Scheduler::admit_first() {
   const std::int64_t known = request.input + row.generated;
   // The last token is computed even if it is cached, because its output is the next token.
   const std::int64_t reusable = (known - 1) / rules_.block_tokens * rules_.block_tokens;
-  const Blocks::Hit hit =
-      blocks_.find(request.prefix, static_cast<std::size_t>(request.input / rules_.prefix_tokens));
+  const auto prompt = static_cast<std::size_t>(request.input / rules_.prefix_tokens);
+  const std::vector<std::uint64_t>& prefix = row.left.empty() ? request.prefix : row.left;
+  const Blocks::Hit hit = blocks_.find(prefix, row.left.empty() ? prompt : row.left.size());
   const std::int64_t cached =
       std::min(static_cast<std::int64_t>(hit.parts) * rules_.prefix_tokens, reusable);
   const std::int64_t tokens = std::min(known - cached, budget_);
@@ -208,7 +225,7 @@ bool Scheduler::admit_first() {
   const std::int64_t at_end = blocks_at_end(row);
   if (std::max<std::int64_t>(own, 0) > free) return false;
   if (!leaves_reserve(free, at_end - shared)) return false;
-  blocks_.reuse(request.prefix, hit.parts, row.holding);
+  blocks_.reuse(prefix, hit.parts, row.holding);
   if (own > 0) blocks_.allocate(own, row.holding);
   row.cached = cached;
   row.in_step = tokens;

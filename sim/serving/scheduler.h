@@ -87,6 +87,7 @@ class Scheduler {
     std::int64_t cached = 0;
     std::int64_t in_step = 0;  ///< tokens that the step computes
     Holding holding = {};
+    std::vector<std::uint64_t> left = {};  ///< parts that it left in the cache, if it was preempted
     bool started = false;
     bool elsewhere = false;  ///< its prompt was computed by another server
     bool delayed = false;    ///< it has its keys and values, and waits for a row

@@ -68,6 +68,14 @@ TEST_CASE("weights of 4 bits multiply in half precision where a device has no un
         0.35 * h100.product(Weights::kBf16, 1, 8192, 28672));
 }
 
+TEST_CASE("a format that no table of a device has takes the constants of its family", "[serving]") {
+  // RTX PRO 6000 has the constants of Ada, whose table has no NVFP4. B200's are 1.071 of the FP8 peak (935.6 TFLOP/s here)
+  // for many rows: 3.84 TFLOP take 3.86 ms, and 1.825 bytes per input at 1.79 TB/s 0.24 ms. At Ada's 0.40 they took 10 ms.
+  const Kernels pro(compute::facts_of(**cluster::find_gpu("rtx_pro_6000_server")),
+                    ByteRate::gb_per_s(64), "vllm", "");
+  CHECK(pro.product(Weights::kNvfp4, 8192, 8192, 28672) == Approx(4.114e-3).epsilon(0.01));
+}
+
 TEST_CASE("a server starts only with formats that it has kernels for", "[serving]") {
   const auto starts = [](Framework framework, const char* version, const char* device,
                          Precision precision) {

@@ -103,6 +103,30 @@ TEST_CASE("cached prefixes give way to running requests, the oldest first") {
   CHECK(r->served[4].reused == 16);
 }
 
+TEST_CASE("a preempted request finds those of its blocks that others left in the cache") {
+  // Five blocks of 4 tokens. The second request has 8 tokens cached when it needs a third block and none is free. Its two
+  // full blocks stay in the cache, and the first request takes the last one for its 13th token. When that one ends, the
+  // second computes 9 tokens but for the 4 of its first block.
+  LinearPricer pricer;
+  pricer.step = Seconds::ms(1);
+  const std::vector<Request> requests(2, Request{.input = 8, .output = 8});
+  const auto computed_again = [&](bool prefix_cache) {
+    const Result<Run> r = run({.tokens_per_step = 8,
+                               .blocks = 5,
+                               .block_tokens = 4,
+                               .prefix_cache = prefix_cache,
+                               .prefix_tokens = 4},
+                              pricer, requests);
+    REQUIRE(r);
+    std::int64_t tokens = 0;
+    for (const StepRun& step : r->steps)
+      if (step.prompts > 0) tokens = step.prompt_tokens;
+    return tokens;
+  };
+  CHECK(computed_again(true) == 5);
+  CHECK(computed_again(false) == 8);  // a step has 8 tokens; the ninth follows as a decode row
+}
+
 TEST_CASE("a request that no server state could run is refused") {
   LinearPricer pricer;
   const std::vector<Request> requests = {{.input = 100, .output = 30}};

@@ -31,6 +31,13 @@ def version_of(row):
         ("0.11" if row["measured"] < "2026" else "0.16") if row["backend"] == "vllm" else "")
 
 
+def cache_of(row, weights):
+    """Not stated. Six full servers of vLLM on H100 held half as many tokens as FP8 leaves room for, as half precision does;
+    one on B200 held what FP8 leaves room for."""
+    half = weights == "bf16" or row["backend"] == "vllm" and row["system"] == "h100_sxm"
+    return "bf16" if half else "fp8"
+
+
 def attention_replicas(row):
     """`batch_size` is per attention replica (the source's notes), whose number some rows do not state."""
     if not row["concurrency"] or not row["batch_size"]:
@@ -59,7 +66,7 @@ def job_of(row, model):
     job = {"serve.model": model, "serve.framework": row["backend"],
            "serve.version": version_of(row),
            "serve.precision.weights": weights_of(row, model),
-           "serve.precision.cache": "bf16" if weights_of(row, model) == "bf16" else "fp8",
+           "serve.precision.cache": cache_of(row, weights_of(row, model)),
            "serve.plan.tensor": row["tp_size"], "serve.plan.pipeline": row["pp_size"] or "1",
            "serve.plan.expert": max(1, int(row["moe_ep_size"] or 1)),
            "serve.load.closed": flight, "serve.load.requests": 10 * flight,
@@ -71,6 +78,7 @@ def job_of(row, model):
         job["ttft_s"] = float(row["silicon_ttft_ms"]) / 1e3
     if known and row["backend"] == "vllm":
         # The published launch scripts of the client.
+        job["serve.flags.prefix_cache"] = "false"
         if model == "llama3.1_70b":
             job["serve.flags.async_scheduling"] = "true"
         if model == "gpt_oss_120b" and row["backend_version"] >= "0.14":
@@ -84,7 +92,19 @@ def job_of(row, model):
     return job
 
 
+def write_published(into):
+    """Results of servers that their publishers describe with all settings. None gave a constant."""
+    measures = ("ttft_s", "tpot_s", "output_tokens_per_s")
+    rows = rows_of(Path(__file__).parents[1] / "published_servers.csv")
+    for measure in measures:
+        write(Path(into) / "serving" / f"published_{measure}.csv",
+              [{column: cell for column, cell in row.items()
+                if column == measure or column not in measures} | {"serve.plan.expert": 1}
+               for row in rows if row[measure]])
+
+
 def convert(data, into):
+    write_published(into)
     path = Path(data) / "serving-silicon" / "silicon_dev.csv"
     if not path.exists():
         return

@@ -108,7 +108,9 @@ are larger. The replays also decided that dense models have no passes for expert
 most of it is the wait in the client's first burst; SGLang's client is not described, and its equal lengths were found by these
 rows ([0123](decisions/0123-kernels-that-servers-run.md)). Runs of vllm 0.6 are replicas with requests in turn, under Poisson
 arrivals at light load; their TTFT, and that of the replays, is the server's. *Above saturation* are closed loops whose mean
-TTFT was above 2 s (with SGLang: on one GPU), where most requests wait for keys and values, and whole replays.
+TTFT was above 2 s (with SGLang: on one GPU), where most requests wait for keys and values, and whole replays. *Published* cases are
+`tests/validation/published_servers.csv`: 259 results of eleven servers and seven publishers that gave no constant
+([0163](decisions/0163-servers-of-other-publishers.md)). *Offline* ones have all requests at once and no client.
 
 )" + table.markdown();
 }
