@@ -75,7 +75,7 @@ struct Wish {
   std::optional<Usd> budget = {};
   std::optional<Seconds> deadline = {};
   std::optional<double> most_carbon = {};  ///< grams
-  /// Time, cost and carbon count as what they stay below with this probability. 0.5: their central
+  /// Time, cost and carbon count as the value not exceeded with this probability. 0.5: their central
   /// values. 0.5 to 0.99, since bounds are below central values.
   double risk = 0.5;
   std::optional<FunctionJob> functions = {};  ///< where the job would do for them

@@ -107,7 +107,7 @@ std::optional<Estimate<Usd>> money_of(const Estimate<Seconds>& step, const Place
                                       std::vector<std::string>& notes) {
   if (place.rented.empty()) {
     notes.push_back(
-        "no price: the cluster is not made of instances (cluster: {instance: …, count: …})");
+        "no price: the cluster is not made of instances; set cluster: {instance: NAME, count: N}");
     return std::nullopt;
   }
   const PriceBook& book = place.prices ? *place.prices : PriceBook::shipped();
@@ -145,7 +145,7 @@ StepAccount account_of(const Estimate<Seconds>& step, std::span<const PoweredDev
   }
   account.money = money_of(step, place, account.notes);
   if (place.region.empty())
-    account.notes.push_back("no carbon: no region is given (region: us-east-1)");
+    account.notes.push_back("no carbon: set region, such as region: us-east-1");
   else if (account.energy)
     account.carbon = carbon_of(*account.energy, step, place, account.notes);
   return account;

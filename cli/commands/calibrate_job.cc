@@ -289,7 +289,7 @@ Document document_of(const Calibrated& c, const Globals& globals) {
                          {"predicted_s", "predicted", bare(c.fit.predicted[i]), in::kSeconds},
                          {"", "error", change(c.fit.predicted[i] / c.rows[i].measured - 1)},
                          {"weight", "weight", share(c.fit.weights[i])}});
-  d.show("next", "Measure next: plans near the first job whose steps say most", next_rows(c));
+  d.show("next", "Measure next: the plans whose steps narrow the intervals most", next_rows(c));
   d.add_warnings(warnings_of(c));
   d.line(globals.output.empty()
              ? to_yaml(c)

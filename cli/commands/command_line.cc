@@ -45,7 +45,7 @@ struct Help : CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override {
     const bool of_program = !app->get_parent() || app->get_parent()->get_parent();
     const std::string examples = examples_of(*app);
-    return (of_program ? "" : "rehearse --help lists the options of all commands.\n") +
+    return (of_program ? "" : "rehearse --help lists the options that all commands share.\n") +
            (examples.empty() ? "" : examples + "\n");
   }
 };

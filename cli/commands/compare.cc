@@ -97,8 +97,7 @@ std::string speed_words(const Side& a, const Side& b, const Estimate<double>& ra
   const Estimate<double> shown = b_first ? ratio : mapped(ratio, [](double r) { return 1 / r; });
   return fmt::format("{} is {} times as fast as {} ({} – {}{})", b_first ? b.name : a.name,
                      significant(shown.value), b_first ? a.name : b.name, significant(shown.low),
-                     significant(shown.high),
-                     shown.low < 1 ? ": which of the two is faster is not certain" : "");
+                     significant(shown.high), shown.low < 1 ? ": not certain" : "");
 }
 
 /// "tp2 does not fit"
@@ -181,10 +180,12 @@ Document comparison_document(const std::vector<Side>& sides) {
   const Side &a = sides.front(), &b = sides[1];
   Document d{.command = "compare", .rows = "differences", .rows_title = "Differences"};
   const std::optional<Speedup> speed = speedup(a, b);
-  d.answer = sentence_of(same_results(a, b) ? same_words(a, b)
-                         : speed            ? speed_words(a, b, speed->ratio)
-                                            : a.name + " and " + b.name,
-                         {memory_words(sides), largest_difference(a, b)});
+  const std::string memory = memory_words(sides);
+  d.answer =
+      (memory.empty() ? "" : memory + "; ") + sentence_of(same_results(a, b) ? same_words(a, b)
+                                                          : speed ? speed_words(a, b, speed->ratio)
+                                                                  : a.name + " and " + b.name,
+                                                          {largest_difference(a, b)});
   if (speed) {
     d.line(fmt::format("compared by {}", speed->by->label));
     d["ratio"] = Quantity(speed->ratio, unit::kFactor);
@@ -245,7 +246,8 @@ void add_compare(CLI::App& app, Action& action) {
   const auto add_list = [&](const char* name, const char* type, auto& list, const char* what) {
     return add_value(*command, name, type, list, what)->allow_extra_args(false);
   };
-  add_list("--cluster", "FILE", options->clusters, "the job also on this cluster; repeatable");
+  add_list("--cluster", "FILE", options->clusters,
+           "compare the job on this cluster, too; repeatable");
   add_described_job(*command, options->described, JobUse::kOnePlan);
   for (const char* single : {"--plan", "--device", "--save"})
     command->remove_option(command->get_option(single));

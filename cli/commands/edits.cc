@@ -30,7 +30,7 @@ Result<RecordedProgram> apply(const ReplayJob& job, const std::string& text,
 Result<replay::MaybeTimed> parse_graph(std::string_view text) {
   Result<replay::MaybeTimed> graph = replay::parse_maybe_timed(text);
   if (graph && graph->what.target != replay::Selector::Target::kRange)
-    return fail(fmt::format("'{}' is no range", graph->what.text), "range=PATTERN[:DURATION]");
+    return fail(fmt::format("'{}' is not a range", graph->what.text), "range=PATTERN[:DURATION]");
   return graph;
 }
 
@@ -73,8 +73,9 @@ constexpr NamedEdit kEdits[] = {
     {"--remove", "TARGET[=PATTERN], remove ops and the calls that launch them",
      reads<replay::parse_selector>, apply<replay::parse_selector, replay::remove>},
     {"--dtype",
-     "TARGET[=PATTERN]:FORMAT, kernels in fp32, tf32, fp16, bf16 or fp8, by the cost laws of the "
-     "recorded GPU, with casts",
+     "TARGET[=PATTERN]:FORMAT, run kernels in fp32, tf32, fp16, bf16 or fp8, with casts; times by "
+     "the "
+     "cost model of the recorded GPU",
      reads<parse_format_edit>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
         const Globals& globals) {
@@ -82,18 +83,18 @@ constexpr NamedEdit kEdits[] = {
      },
      [](const std::string&) {
        return std::string(
-           "another number format: times by the ratio of the cost laws; operators cast their "
-           "weights, and an input that no selected operator made; products in FP8 quantise their "
-           "inputs by kernels of their own; the host's work for casts is left out");
+           "another number format: times change by the ratio of the cost models; operators cast "
+           "their weights and the inputs that no selected operator made; FP8 products quantise "
+           "their inputs in separate kernels; the host's time for casts is not included");
      }},
-    {"--samples",
-     "N, the samples of a pass (microbatch): kernels by the cost laws of the recorded GPU",
+    {"--samples", "N samples per microbatch; kernel times by the cost model of the recorded GPU",
      reads<parse_count>, resize<PassExtent::kSamples>, resized, true},
-    {"--sequence", "N, the tokens of a sample: kernels by the cost laws of the recorded GPU",
+    {"--sequence", "N tokens per sample; kernel times by the cost model of the recorded GPU",
      reads<parse_count>, resize<PassExtent::kTokens>, resized, true},
     {"--accumulation",
-     "N, passes forward and backward per update: a step has the recorded number of them, with that "
-     "share of the update and of the sums of gradients",
+     "N microbatches per update; a simulated step has the recorded number of them, with the same "
+     "share "
+     "of the update and of the gradient collectives",
      reads<parse_count>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
         const Globals&) { return accumulate(job, std::move(program), *parse_count(text)); },
@@ -104,11 +105,13 @@ constexpr NamedEdit kEdits[] = {
            text);
      },
      true},
-    {"--recompute", "range=PATTERN, backward runs forward of each instance again",
+    {"--recompute",
+     "range=PATTERN, recompute the forward pass of each instance in the backward pass",
      reads<parse_range>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
         const Globals&) { return recompute_range(job, std::move(program), *parse_range(text)); }},
-    {"--keep", "range=PATTERN, backward runs nothing of these checkpoints again",
+    {"--keep",
+     "range=PATTERN, keep the activations of these checkpoints instead of recomputing them",
      reads<parse_range>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
         const Globals&) { return keep_range(job, std::move(program), *parse_range(text)); }},
@@ -124,8 +127,9 @@ constexpr NamedEdit kEdits[] = {
      "of the other ranks",
      reads<replay::parse_straggler>, apply<replay::parse_straggler, replay::straggle>},
     {"--fuse",
-     "TARGET[=PATTERN][:DURATION], consecutive matching kernels become one (default time: by the "
-     "bytes that it moves; attention by its law)",
+     "TARGET[=PATTERN][:DURATION], fuse consecutive matching kernels (default time: by the bytes "
+     "that "
+     "the fused kernel moves; attention by its cost model)",
      reads<replay::parse_maybe_timed>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
         const Globals&) {
@@ -148,7 +152,7 @@ constexpr NamedEdit kEdits[] = {
     {"--insert", "TARGET[=PATTERN]:DURATION, add time after each op or range, such as 50 us",
      reads<replay::parse_timed>, apply<replay::parse_timed, replay::insert>},
     {"--asynchronous",
-     "TARGET[=PATTERN], the calls of these copies, or these calls of the host, no longer wait for "
+     "TARGET[=PATTERN], make these copies or host calls asynchronous, so that they do not wait for "
      "the device",
      reads<replay::parse_selector>, apply<replay::parse_selector, replay::make_asynchronous>},
     {"--own-stream",

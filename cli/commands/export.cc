@@ -89,8 +89,8 @@ void add_export(CLI::App& app, Action& action) {
           !is_job_file(inputs.front()))
         return export_recording(*options, globals);
       if (has_edits(options->recorded) || !options->recorded.request.ranks.empty())
-        return Result<Exit>(
-            fail("a job file with edits or --ranks of a recording", "a change of the job file"));
+        return Result<Exit>(fail("edits and --ranks apply to recordings, not to job files",
+                                 "a change of the job file"));
       return export_job(*options, globals);
     };
   });

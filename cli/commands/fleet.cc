@@ -73,7 +73,7 @@ Value spread_fields(const SampleSpread& x, const Unit& unit) {
   const auto of = [&](double value) { return bare({value, unit}); };
   return {{"mean", "mean", of(x.mean)},
           {"median", "median", of(x.median)},
-          {"p90", "90 % below", of(x.p90)},
+          {"p90", "90th percentile", of(x.p90)},
           {"worst", "worst", of(x.most)}};
 }
 
@@ -130,7 +130,7 @@ Document fleet_document(const FleetRun& run) {
         "on slices: {} predicted from measured steps, {} by the share of the compute slices",
         counted(on->by_law, "job"), counted(on->by_share, "job")));
   }
-  d.show("queued_s", "Queued", spread_fields(queueing(run), unit::kTime));
+  d.show("queued_s", "Queueing time", spread_fields(queueing(run), unit::kTime));
   d.show("slowdown", "Slowdown", spread_fields(slowdowns(run), unit::kFactor));
   Value jobs = Value::array();
   for (std::size_t j = 0; j < run.list.jobs.size(); ++j) jobs.push_back(job_fields(run, j));

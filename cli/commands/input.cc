@@ -184,7 +184,7 @@ void add_analysis(const Analysis& a, Document& d) {
   if (const auto epoch = usd_per_epoch(a))
     d.show("request_cost_per_epoch", usd > 0 ? "requests per epoch" : "", Usd::usd(*epoch));
   d.show("stages", "Stages", stage_rows(a));
-  d.show("advice", "Settings that remove it", advice_rows(a));
+  d.show("advice", "Settings that remove the stall", advice_rows(a));
   d.line(gain_text(a));
   if (a.tuned.flow) d["tuned"]["rate"] = samples_of(rate_of(a, *a.tuned.flow));
   d["tuned"]["bottleneck"] = to_string(a.tuned.pipeline, a.tuned.limit);

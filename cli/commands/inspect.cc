@@ -317,9 +317,10 @@ void add_inspect(CLI::App& app, Action& action) {
             "show a cluster file instead of recordings");
   add_value(*command, "--svg", "FILE", options->svg, "write a drawing of the cluster");
   command->footer(
-      "Example: rehearse inspect trace.json.gz --top 30\n"
-      "Example: rehearse inspect trace.json.gz --workload --format json\n"
-      "Example: rehearse inspect --cluster examples/clusters/dgx_h100_x4.yaml --svg cluster.svg");
+      "Examples:\n"
+      "  rehearse inspect trace.json.gz --top 30\n"
+      "  rehearse inspect trace.json.gz --workload --format json\n"
+      "  rehearse inspect --cluster examples/clusters/dgx_h100_x4.yaml --svg cluster.svg");
   command->callback([command, options, &action] {
     const bool recordings = !options->request.inputs.empty();
     if (options->cluster.empty()) {

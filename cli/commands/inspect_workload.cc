@@ -50,7 +50,7 @@ void show_plan(const workload::RecordedPlan& plan, Document& document) {
     rows.push_back({{"name", "plan", std::string(degree.of)},
                     {"degree", "degree", degree.degree},
                     {"evidence", "evidence", degree.evidence, {}, kProse}});
-  document.show("plan", "Plan it was recorded under", std::move(rows));
+  document.show("plan", "Recorded plan", std::move(rows));
 }
 
 Document document_of(const Lifted& lifted, const trace::Problems& problems) {

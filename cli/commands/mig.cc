@@ -217,7 +217,7 @@ void add_predict(CLI::App& mig, Action& action) {
   auto question = std::make_shared<MigQuestion>();
   CLI::App& command = *mig.add_subcommand(
       "predict",
-      "Predict steps on every slice of a GPU, from steps timed over batches on the whole GPU");
+      "Predict the step time on every MIG slice, from a sweep of batch sizes on the whole GPU");
   add_value(command, "STEPS", "FILE", question->steps,
             "CSV with columns profile, batch, step_time_ms and optionally memory_mib: a "
             "sweep on all slices (7g), optionally with steps on one smaller profile")

@@ -95,7 +95,7 @@ Result<double> parse_count(std::string_view text) {
   std::uint32_t count = 0;
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), count);
   if (error != std::errc{} || rest != number.data() + number.size() || count < 1 || count > kMost)
-    return fail(fmt::format("'{}' is no count", text),
+    return fail(fmt::format("'{}' is not a count", text),
                 fmt::format("a whole number from 1 to {}", kMost));
   return count;
 }
@@ -103,7 +103,7 @@ Result<double> parse_count(std::string_view text) {
 Result<replay::Selector> parse_range(std::string_view text) {
   replay::Selector range = TRY(replay::parse_selector(text));
   if (range.target != replay::Selector::Target::kRange)
-    return fail(fmt::format("'{}' is no range", text), "range=PATTERN");
+    return fail(fmt::format("'{}' is not a range", text), "range=PATTERN");
   return range;
 }
 
@@ -262,13 +262,14 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
       if (!in) continue;
       const InBackward backward = in_backward(recording, *host);
       if (backward.again)
-        return fail(fmt::format("'{}' runs again already", range.text),
+        return fail(fmt::format("'{}' is already recomputed", range.text),
                     "layers without checkpoints");
       Instance& instance = instances[*in];
       if (named.of(host) == in && !backward.yes) {
         if (of.ops[i].task == program::Task::kCollective && !activations.contains(*recorded.row))
           return fail(
-              fmt::format("'{}' has collectives of weights, which may run again", range.text),
+              fmt::format("'{}' contains collectives of weights, and recomputation may repeat them",
+                          range.text),
               "a job file with `workload: {recording: …, recompute_layers: [PATTERN]}`");
         (device ? instance.device : instance.host) += *of.ops[i].duration;
         instance.kernels += device ? 1 : 0;
@@ -314,7 +315,7 @@ Result<replay::RecordedProgram> keep_range(const ReplayJob& job, replay::Recorde
     any = any || !gone[rank].empty();
   }
   if (!any)
-    return fail(fmt::format("backward of '{}' runs nothing again", range.text),
+    return fail(fmt::format("the backward pass of '{}' recomputes nothing", range.text),
                 "a recording with checkpoints");
   replay::take_away(job.recordings, program, gone, true);
   return program;

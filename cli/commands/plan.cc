@@ -220,17 +220,19 @@ Result<PlanServingOptions> for_server(const PlanOptions& options) {
       {!options.files.perfetto.empty(), "--perfetto"}};
   for (const auto& [given, name] : of_training)
     if (given)
-      return fail(fmt::format("{} is an option for training", name),
+      return fail(fmt::format("{} applies to training, not to a server", name),
                   "limits of a server are in serve.slo");
   PlanServingOptions server{.job_file = options.job_file, .cluster = options.cluster};
   if (options.objective && *options.objective < kFirstObjective)
-    return fail(fmt::format("--objective {} is of training", kObjectives[*options.objective]),
+    return fail(fmt::format("--objective {} applies to training, not to a server",
+                            kObjectives[*options.objective]),
                 fmt::format("{}", fmt::join(kServerObjectiveNames, ", ")));
   if (options.objective)
     server.objective = static_cast<ServerObjective>(*options.objective - kFirstObjective);
   if (options.emit && *options.emit < kFirstServer)
-    return fail(fmt::format("--emit {} is of training", kEmitted[*options.emit]),
-                fmt::format("{}", fmt::join(serving::kFrameworkNames, ", ")));
+    return fail(
+        fmt::format("--emit {} applies to training, not to a server", kEmitted[*options.emit]),
+        fmt::format("{}", fmt::join(serving::kFrameworkNames, ", ")));
   if (options.emit) server.emit = static_cast<serving::Framework>(*options.emit - kFirstServer);
   return server;
 }
@@ -274,11 +276,13 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   TRY(check_writable({options.files.perfetto}));
   if (is_serve_file(options.job_file)) return run_serving(options, globals, shared);
   if (options.objective && *options.objective >= std::size(strategies::kFigureNames))
-    return fail(fmt::format("--objective {} is of a server", kObjectives[*options.objective]),
+    return fail(fmt::format("--objective {} applies to a server, not to training",
+                            kObjectives[*options.objective]),
                 fmt::format("{}", fmt::join(strategies::kFigureNames, ", ")));
   if (options.emit && *options.emit >= std::size(kFrameworkNames))
-    return fail(fmt::format("--emit {} is of a server", kEmitted[*options.emit]),
-                fmt::format("{}", fmt::join(kFrameworkNames, ", ")));
+    return fail(
+        fmt::format("--emit {} applies to a server, not to training", kEmitted[*options.emit]),
+        fmt::format("{}", fmt::join(kFrameworkNames, ", ")));
   JobFile file = TRY(load_job(options.job_file, options.cluster, {}, JobUse::kSearch));
   std::optional<input::Feed> feed;
   if (file.input) feed.emplace(*file.input);
@@ -339,8 +343,8 @@ void add_plan(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   add_number(
       *command, "--risk", options->risk, 0.5, 0.99,
-      "rank the best plans by what they stay below with this probability: 0.5 (default), the "
-      "expected value, to 0.99");
+      "rank the best plans by the value that is not exceeded with this probability: 0.5 (default), "
+      "the expected value, to 0.99");
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
              "how the best plans are run: closed, message (default; SimGrid confirms them if that "
              "takes seconds) or simgrid");

@@ -234,7 +234,7 @@ Document plans_document(const Planned& planned) {
   d["measure"] = Value::array();
   for (const std::size_t i : deciding)
     d["measure"].push_back({{"rank", i + 1}, {"chance", planned.chance[i]}});
-  if (!deciding.empty()) d.show("", "to decide, measure", measure_text(planned, deciding));
+  if (!deciding.empty()) d.show("", "measure next", measure_text(planned, deciding));
   if (const std::string why = preference_text(found.best); !why.empty())
     d.show("", "preferred", why);
   d["simgrid"] = nullptr;

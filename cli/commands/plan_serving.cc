@@ -205,7 +205,7 @@ Result<Exit> plan_serving(const PlanServingOptions& options, strategies::SearchO
   const ServeFile file = TRY(load_serve_file(options.job_file, options.cluster));
   if (options.emit && *options.emit != file.deployment.framework)
     return fail(
-        fmt::format("--emit {}: the job is of a server by {}",
+        fmt::format("--emit {}: the job describes a server by {}",
                     serving::kFrameworkNames[static_cast<std::size_t>(*options.emit)],
                     serving::kFrameworkNames[static_cast<std::size_t>(file.deployment.framework)]),
         fmt::format("set serve.framework to {}, because settings of one server are not the "

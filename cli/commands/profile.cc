@@ -27,7 +27,7 @@ namespace {
 Status read_steps(const std::string& given, capture::Options& into) {
   const std::string_view text = given;
   const auto wrong = [&] {
-    return fail(fmt::format("'{}' names no steps", text),
+    return fail(fmt::format("'{}' is not a range of steps", text),
                 "FIRST:END, such as 10:20 for steps 10 to 19, 10: or :20");
   };
   std::uint64_t first = 0, end = UINT64_MAX;

@@ -96,14 +96,14 @@ Value option_fields(const Recommended& r, std::size_t index, Look place) {
   return json;
 }
 
-/// "with all ranks a step takes 1.2 s instead of 1.1 s by closed forms". REQUIRES: it was evaluated
+/// "with all ranks a step takes 1.2 s; the closed form gave 1.1 s". REQUIRES: it was evaluated
 /// again.
 std::string second_look(const Option& option) {
   const std::string step = to_string(option.evaluation->job.step.value, 4),
                     before = to_string(*option.step_before, 4);
-  return fmt::format("{} a step takes {}{} by closed forms",
+  return fmt::format("{} a step takes {}; the closed form {}",
                      option.evaluation->all_ranks ? "with all ranks" : "by messages", step,
-                     step == before ? ", as" : " instead of " + before);
+                     step == before ? "agrees" : "gave " + before);
 }
 
 /// The reasons why the first option ranks above the others; one line each.
@@ -117,7 +117,7 @@ std::vector<std::string> why_of(const Recommended& r) {
       if (stall.time)
         stalls += fmt::format("{}{:.1f} % on the {}", stall.within, share(best, *stall.time) * 100,
                               stall.name);
-    lines.push_back("the step waits " + stalls);
+    lines.push_back("share of the step that waits: " + stalls);
     if (const auto& sharing = best.evaluation->stalls.node_sharing)
       lines.push_back(fmt::format(
           "with each GPU on a separate instance the step would be {:.1f} % {}",
@@ -226,7 +226,7 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   cost::Wish wish = TRY(wish_of(options));
   if (is_serve_file(options.job_file)) {
     if (!options.perfetto.empty())
-      return fail("a server has no timeline of operations", "--report FILE");
+      return fail("--perfetto does not apply to a server", "--report FILE");
     return recommend_serving({options.job_file, options.target}, std::move(wish), globals);
   }
   // The file is read on any instance, to see its region before offers are made.
@@ -265,7 +265,7 @@ void add_recommend(CLI::App& app, Action& action) {
   add_read(*command, "--max-carbon", "AMOUNT", wish.most_carbon, parse_carbon,
            "maximum emissions, such as '2 tCO2e'; needs a region");
   add_number(*command, "--risk", wish.risk, 0.5, 0.99,
-             "judge time, cost and carbon by what they stay below with this probability: 0.5 "
+             "rank by the time, cost and carbon that are not exceeded with this probability: 0.5 "
              "(default), the central value, to 0.99");
   offer(add_value(*command, "--provider", "NAME,...", wish.providers,
                   "only instances of these providers (default: the file's, else any)"),

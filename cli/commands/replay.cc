@@ -74,7 +74,7 @@ void add_stragglers(const ReplayJob& job, const replay::Stragglers& stragglers, 
   for (const replay::SlowRank& slow : stragglers.ranks)
     rows.push_back({{"rank", "rank", rank_number(job, slow)},
                     {"op", "slow in", slow.op},
-                    {"ratio", "time, others' = 1", slow.ratio},
+                    {"ratio", "time relative to others", slow.ratio},
                     {"since", "since", slow.since},
                     {"step_time", replay::estimate_step(c, slow.step_without)},
                     {"", "step if as fast as the others", slow.step_without}});
@@ -89,12 +89,12 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   const std::optional<SliceName>& slice = findings.slice;
   const Attribution attribution = attribution_of(job, run, step);
   Document d{.command = "replay", .rows = "ranks.steps", .rows_title = "Steps"};
-  d.answer = sentence_of(ranks_and_steps(job),
-                         {"step time " + range_words(c.step_time.measured) + " measured",
-                          range_words(step, slice ? " simulated on " + slice->name : " simulated"),
-                          distrust_words(job), straggler_words(job, findings.stragglers),
-                          fmt::format("median error {:.2f} %", c.median_error * 100),
-                          largest_part(occupancy_fields(attribution.occupancy))});
+  d.answer = sentence_of(
+      fmt::format("Step time {} measured, {}", range_words(c.step_time.measured),
+                  range_words(step, slice ? " simulated on " + slice->name : " simulated")),
+      {distrust_words(job), straggler_words(job, findings.stragglers),
+       fmt::format("median error {:.2f} %", c.median_error * 100),
+       largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   d["step_time"] = {{"measured", "step time, measured", c.step_time.measured},
                     {"simulated", "step time, simulated", step}};

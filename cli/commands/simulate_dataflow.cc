@@ -97,7 +97,8 @@ Document document_of(const dataflow::DataflowJob& job, const dataflow::Run& run)
 }  // namespace
 
 Result<Exit> simulate_dataflow(const SimulateOptions& options, const Globals& globals) {
-  if (!options.files.perfetto.empty()) return fail("a dataflow has no timeline", "--report FILE");
+  if (!options.files.perfetto.empty())
+    return fail("--perfetto does not apply to a dataflow", "--report FILE");
   if (options.sharing.asked() || !options.sharing.slice.empty() || !options.cluster.empty())
     return fail("a dataflow runs on its own device", "device: in the file");
   const dataflow::DataflowJob job = TRY(dataflow::load_dataflow(options.job_file));

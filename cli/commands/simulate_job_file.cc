@@ -130,7 +130,7 @@ sharing::AddProgram add_as(const Job& job, step::Fidelity fidelity) {
     std::optional<job::LoweredJob> folded =
         TRY(job::add_folded(program, job.file.cluster, rules, run, onto));
     if (!folded)
-      return fail(fmt::format("{}: equal ranks do not stay equal when the step is repeated next to "
+      return fail(fmt::format("{}: equivalent ranks diverge when the step is repeated alongside "
                               "another job",
                               job.path.string()),
                   "--unfold, which simulates every rank");

@@ -227,7 +227,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
       {"peak_occupancy",
        share_of(load, &ServedLoad::token_replicas, &serving::Use::peak_occupancy)},
       {"reused", reused}};
-  d.show("", "keys and values",
+  d.show("", "KV cache",
          fmt::format("{} blocks of {} tokens, at most {:.0f} % held",
                      grouped(static_cast<std::uint64_t>(load.space.blocks)),
                      file.rules.block_tokens, 100 * load.measures[0].peak_occupancy));
@@ -245,7 +245,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   }
   d["preemptions"] = load.measures[0].preemptions;
   d["running"] = load.measures[0].running;
-  d.show("", "requests at a time", fmt::format("{:.1f} on average", load.measures[0].running));
+  d.show("", "concurrent requests", fmt::format("{:.1f} on average", load.measures[0].running));
   d["memory_per_device"] = {{"value", load.space.total().b()},
                             {"unit", "B"},
                             {"usable", load.space.usable},
@@ -258,7 +258,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   d.show("", "weights", load.space.weights);
   add_costs(d, load);
   d["saturated"] = saturated(load, limits.capacity);
-  d.show("capacity", "requests per second if all wait", Quantity(limits.capacity, unit::kRate));
+  d.show("capacity", "saturated throughput", Quantity(limits.capacity, unit::kRate));
   d.show("", "based on", load.price.sources());
   d.show("", "", file.notes);
   return d;
@@ -273,7 +273,7 @@ Result<Document> serving_document(const ServedLoad& load) {
 
 Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& globals) {
   if (!options.files.perfetto.empty())
-    return fail("a server has no timeline of operations", "--report FILE");
+    return fail("--perfetto does not apply to a server", "--report FILE");
   if (!options.sharing.slice.empty())
     return fail("a slice is a device of the cluster",
                 "cluster: {device: \"a100_sxm4_80:1g.10gb\"}");

@@ -111,11 +111,13 @@ Document whatif_document(const EditedJob& of) {
                     unedited = attribution_of(job, recorded, before);
   Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
   d.answer =
-      sentence_of(fmt::format("Step time {}", signed_percent(changed)),
-                  {range_words(before) + " before the edit", range_words(after, " after it"),
-                   distrust_words(job), largest_part(occupancy_fields(attribution.occupancy))});
+      sentence_of(fmt::format("Step time {} → {}, {}", unit::kTime.text(before.value.s()),
+                              range_words(after), signed_percent(changed)),
+                  {distrust_words(job), largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   if (fed) d.line(fed_text(*fed));
+  d.show("step_time", "with the edit", after);
+  d.show("change", "change", change(changed));
   d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
                    {"simulated", "recorded, simulated", before},
                    {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
@@ -125,8 +127,6 @@ Document whatif_document(const EditedJob& of) {
                     {},
                     kBars},
                    {"path_parts", json_path_parts(unedited.path)}};
-  d.show("step_time", "with the edit", after);
-  d.show("change", "change", change(changed));
   add_errors(job, d);
   add_attribution(attribution, after, d);
   if (fed) d["input_pipeline"] = fed_json(*fed);
@@ -206,8 +206,7 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
   }
   add_edit("--input-pipeline", options.input_pipeline, check_pipeline,
            "workers=N[,prefetch=2][,load=PATTERN][,cpus=N], load batches in worker processes; or "
-           "an input "
-           "pipeline file, which replaces the recorded loading on every host");
+           "an input pipeline file, which replaces the recorded loading on every host");
   add_number(command, "--batch", options.batch, 1U, 1000000U,
              "samples per batch from the file's pipeline (default: a unit of its last stage)");
   CLI::Option* network =
@@ -220,7 +219,7 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
              "their gradients")
       ->needs(network);
   add_read(command, "--bucket", "SIZE", options.bucket, parse_bucket,
-           "least size of a bucket of gradients with --data-parallel (default: 25 MiB)")
+           "minimum size of a gradient bucket (default: 25 MiB)")
       ->needs("--data-parallel");
 }
 

@@ -12,7 +12,7 @@ constexpr double kLoad = 16, kLoadAmd = 4;
 // A100: 0.55 to 0.62 of the rate with 4 or 8 bytes. With 2, 0.29 where columns are odd, and 0.18 of
 // that of batches, whose operands are odd too.
 constexpr double kNarrow = 0.58, kNarrowest = 0.3, kNarrowestBatch = 0.18;
-/// Of the peak of H100, what Ampere's instructions reach: 132 · 1980 MHz on H100 and
+/// The share of the peak of H100 that Ampere's instructions reach: 132 · 1980 MHz on H100 and
 /// 108 · 1410 MHz on A100, at 989 and 312 TFLOP/s.
 constexpr double kOlder = 0.54;
 

@@ -50,7 +50,7 @@ struct Decoding {
   double part = 0;   ///< of each part that it merges, at 1.7 GHz
 };
 
-/// Of a family of kernels.
+/// The constants of a family of kernels.
 struct AttentionFamily {
   double factor = 1;  ///< time of a key ÷ that of the law
   double start = 0;   ///< s at 1.7 GHz

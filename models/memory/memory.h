@@ -59,7 +59,7 @@ Device device_of(const cluster::Gpu& gpu);
 
 /// The memory outside the allocator: the driver's context, and NCCL's buffers of each communicator.
 Bytes context_of(const Device& device, std::uint32_t communicators);
-/// Of a rank: one of all ranks, and one for each kind of group and for messages of a pipeline.
+/// The number of communicators of a rank: one of all ranks, one per kind of group, one for stages.
 std::uint32_t communicators_of(std::uint32_t ranks, const workload::Degrees& degrees,
                                std::size_t stages);
 /// The activations that a layer saves in any case: without what may be held (GatheredInputs).

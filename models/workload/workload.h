@@ -135,7 +135,7 @@ bool has_convolutions(const Workload& workload);
 
 /// The op for samples of `to` instead of `from` tokens. Work on scores, which is `core` or a softmax
 /// over all tokens, grows with their square. Fails where the extents do not tell: convolutions, and
-/// batched products of which not exactly two extents count tokens.
+/// batched products unless exactly two of their extents count tokens.
 Result<Op> with_tokens(Op op, double from, double to);
 /// Changes the tokens of each sample. A table of positions keeps its rows. Fails if samples have no
 /// tokens, and as above, with the name of the layer.

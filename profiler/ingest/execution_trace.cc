@@ -17,7 +17,7 @@ namespace {
 
 using namespace trace;
 
-/// The fields of one operator that are used, as they stand in the file.
+/// The fields of one operator that are used, as in the file.
 struct Operator {
   std::string_view name, record_function, sequence, thread, forward_thread;
   std::string_view values, shapes, types, output_shapes, output_types;

@@ -45,7 +45,7 @@ struct Comparison {
   /// The share of the recorded time in which a device op was late for a reason that no rule knows.
   double residual_share = 0;
   /// The share of an average whole step in which its rank waits for work that was not recorded. Only
-  /// of a run without edits; set by whoever runs it (attribution.h).
+  /// of a run without edits; set by the caller that runs it (attribution.h).
   double unexplained_wait_share = 0;
 };
 

@@ -13,8 +13,7 @@ Status change(const YAML::Node& root, const YamlChange& change) {
   const std::vector<std::string_view> keys = split(path, '.');
   YAML::Node at = root;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (!at.IsMap())
-      return fail(fmt::format("{}: is inside of something that is no mapping", path));
+    if (!at.IsMap()) return fail(fmt::format("{}: its parent is not a mapping", path));
     const std::string key(keys[i]);
     const bool last = i + 1 == keys.size();
     if (last && value.empty()) {

@@ -182,7 +182,7 @@ class TemplateReader {
   }
 
   const YamlMap& section_;
-  std::vector<YamlMap> parts_;  // where several kinds of nodes stand in a list
+  std::vector<YamlMap> parts_;  // if several kinds of nodes are listed
   std::vector<NodeKindRead> kinds_;
   std::optional<YamlMap> inter_;
   bool several_ = false;

@@ -73,8 +73,8 @@ struct Pool {
   friend bool operator==(const Pool&, const Pool&) = default;
 };
 
-/// A resource that serves one op at a time on each of its slots, or such a use of the slots of another stream. The work
-/// of its ops flows through pools.
+/// A resource that serves one op at a time on each of its slots, or that uses the slots of another
+/// stream. The work of its ops flows through pools.
 struct Stream {
   enum class Kind : std::uint8_t { kDevice, kHost };
   NameId name;

@@ -39,7 +39,7 @@ struct Run {
   Picoseconds rented{0}, ready{0}, gone{0};
 };
 
-/// Of a run; picoseconds count up to 106 days.
+/// The longest run; picoseconds count up to 106 days.
 inline constexpr Picoseconds kLongest{90 * 86'400 * 1'000'000'000'000};
 
 /// Runs all requests to their end on replicas, each with the requests that the router sent to it. The same

@@ -19,7 +19,7 @@ void add(Away& sum, const Away& more, double count) {
   sum.nvme += more.nvme * count;
 }
 
-/// Of a rank of the stage, at its fullest moment.
+/// The memory of a rank of the stage, at its peak.
 Away away_of(const Stage& stage) {
   std::vector<Away> of_chunk(stage.chunks.size());
   for (std::size_t c = 0; c < of_chunk.size(); ++c)

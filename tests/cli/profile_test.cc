@@ -111,12 +111,12 @@ TEST_CASE("profile refuses a wrong choice of steps before anything runs") {
     const char* message;
   };
   for (const Case& c :
-       {Case{{"--steps", "5"}, "'5' names no steps; FIRST:END, such as 10:20"},
-        Case{{"--steps", ":"}, "':' names no steps"},
-        Case{{"--steps", "a:b"}, "'a:b' names no steps"},
-        Case{{"--steps", "5:5"}, "'5:5' names no steps"},
-        Case{{"--steps", "1:2:3"}, "'1:2:3' names no steps"},
-        Case{{"--steps", "1:99999999999999999999"}, "names no steps"},
+       {Case{{"--steps", "5"}, "'5' is not a range of steps; FIRST:END, such as 10:20"},
+        Case{{"--steps", ":"}, "':' is not a range of steps"},
+        Case{{"--steps", "a:b"}, "'a:b' is not a range of steps"},
+        Case{{"--steps", "5:5"}, "'5:5' is not a range of steps"},
+        Case{{"--steps", "1:2:3"}, "'1:2:3' is not a range of steps"},
+        Case{{"--steps", "1:99999999999999999999"}, "is not a range of steps"},
         Case{{"--ring", "5 MiB"}, "--ring requires --trigger"},
         Case{{"--trigger", "every 5"}, "--trigger requires --ring"},
         Case{{"--ring", "5", "--trigger", "every 5"}, "'5' has no unit"},

@@ -145,7 +145,8 @@ TEST_CASE("wrong searches for servers get one line") {
   check(job(kSmall), {"--emit", "sglang"}, "is of a server by vllm");
   check(job(kSmall), {"--emit", "megatron"}, "is of training");
   check(job(kSmall), {"--objective", "cost"}, "is of training");
-  check(job(kSmall), {"--within", "memory=60 GiB"}, "--within is an option for training");
+  check(job(kSmall), {"--within", "memory=60 GiB"},
+        "--within applies to training, not to a server");
   check("examples/jobs/gpt2_xl_search.yaml", {"--objective", "tpot"}, "is of a server");
   check("examples/jobs/gpt2_xl_search.yaml", {"--emit", "vllm"}, "is of a server");
   test::check_failed(test::rehearse({"recommend", job(kSmall), "--target", "5 steps"}), 1,

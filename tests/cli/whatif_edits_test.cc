@@ -80,7 +80,7 @@ TEST_CASE("a graph's launch has bounds unless it is given") {
   CHECK(law["notes"].size() == 1);
   CHECK(law["step_time"]["high"].get<double>() > 1.05 * value(law["step_time"]));
   CHECK_FALSE(whatif({"--graph", "range=mlp:19us"}).contains("notes"));
-  check_refused({"--graph", "kernel"}, 2, "'kernel' is no range; range=PATTERN[:DURATION]");
+  check_refused({"--graph", "kernel"}, 2, "'kernel' is not a range; range=PATTERN[:DURATION]");
   check_refused({"--graph", "range=ProfilerStep*"}, 1,
                 "cudaDeviceSynchronize in 'ProfilerStep*' waits for the device");
 }
@@ -165,13 +165,14 @@ TEST_CASE("edits of passes are refused where the recording does not tell") {
     arguments.insert(arguments.begin(), {"whatif", kTwoBlocks});
     test::check_failed(test::rehearse(arguments), code, message);
   };
-  refused({"--samples", "0"}, 2, "'0' is no count; a whole number from 1 to 1000000000");
-  refused({"--sequence", "8.5"}, 2, "'8.5' is no count");
+  refused({"--samples", "0"}, 2, "'0' is not a count; a whole number from 1 to 1000000000");
+  refused({"--sequence", "8.5"}, 2, "'8.5' is not a count");
   refused({"--sequence", "8", "--sequence", "9"}, 2, "--sequence can be given once");
-  refused({"--recompute", "kernel"}, 2, "'kernel' is no range; range=PATTERN");
+  refused({"--recompute", "kernel"}, 2, "'kernel' is not a range; range=PATTERN");
   refused({"--recompute", "range=Optimizer*"}, 1,
           "'range=Optimizer*' has no kernels in both forward and backward");
-  refused({"--keep", "range=layers.0"}, 1, "backward of 'range=layers.0' runs nothing again");
+  refused({"--keep", "range=layers.0"}, 1,
+          "the backward pass of 'range=layers.0' recomputes nothing");
   test::check_failed(test::rehearse({"whatif", kAttention, "--sequence", "1024"}), 1,
                      "its samples have no tokens");
   test::check_failed(test::rehearse({"whatif", kAttention, "--accumulation", "2"}), 1,

@@ -204,7 +204,7 @@ class Handler(unittest.TestCase):
             for _ in range(2):
                 handler(Profile(Path(RECORDING).read_bytes()))
             self.assertEqual(sorted(os.listdir(folder)), ["rank0.0.json.gz", "rank0.1.json.gz"])
-        self.assertEqual(printed.getvalue().count("1 rank, 3 whole steps: step time 1.00 ms measured"), 2)
+        self.assertEqual(printed.getvalue().count("Step time 1.00 ms measured"), 2)
         self.assertAlmostEqual(handler.results[1].step_time.measured.value, 1e-3)
 
     def test_a_profile_that_cannot_be_replayed_does_not_end_the_training(self):

@@ -5,7 +5,7 @@ import { close, edited, large, open, pageOf, rented, replayed, settled, simulate
 
 /// Name, command, and the headings that its page begins with.
 const commands = {
-  fleet: [["fleet", "examples/fleets/four_jobs.csv", "--nodes", "1", "--gpus-per-node", "4"], ["Queued", "Slowdown", "Jobs"]],
+  fleet: [["fleet", "examples/fleets/four_jobs.csv", "--nodes", "1", "--gpus-per-node", "4"], ["Queueing time", "Slowdown", "Jobs"]],
   network: [["network", "--cluster", "examples/clusters/dgx_h100_x4.yaml", "--op", "all_reduce,all_gather"], ["Time of each size"]],
   pack: [["pack", "examples/fleets/pack.yaml"], ["Placements", "Jobs"]],
   input: [["input", "examples/pipelines/imagenet_s3.yaml"], ["Stages", "Settings that remove it"]],
