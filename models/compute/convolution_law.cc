@@ -93,7 +93,7 @@ bool needs_cores(const Op& op) {
 }
 
 double convolution_time(const WaveShape& shape, const WaveDevice& device, Arithmetic arithmetic,
-                        const Op& op, double converted) {
+                        const Op& op, double converted, double spare) {
   const double groups = std::max(op.batch, 1.0), bytes = workload::bytes_of(op).b();
   const double element = workload::bytes_of(op.dtype);
   const Direction direction = direction_of(op);
@@ -112,7 +112,8 @@ double convolution_time(const WaveShape& shape, const WaveDevice& device, Arithm
   const bool fp32 = arithmetic == Arithmetic::kFp32;
   const bool by_image = !op.channels_last && given.u >= kStrided && given.u < kWindow;
   const double share =
-      fp32 ? kFp32Shares[direction].of(given.u) : (by_image ? kByImage : kChannelsLast)[direction];
+      fp32 ? kFp32Shares[direction].of(given.u)
+           : std::min(1.0, spare * (by_image ? kByImage : kChannelsLast)[direction]);
   double best = time(share, {groups, given.m, given.n, given.k, bytes});
   if (direction == kInputs)
     best = std::min(best, time(share, {groups, folded.m, folded.n, folded.k, bytes}));

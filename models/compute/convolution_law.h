@@ -26,8 +26,9 @@ namespace rehearse::compute {
 bool needs_cores(const workload::Op& op);
 
 /// Seconds. `converted`: the share of input and result that matrix units convert from channels
-/// first. REQUIRES: a convolution; one that needs_cores() is in FP32, whatever its format.
+/// first. `spare`: spare_share(); the shares are limits outside of the matrix units. REQUIRES: a
+/// convolution; one that needs_cores() is in FP32, whatever its format.
 double convolution_time(const WaveShape& shape, const WaveDevice& device, Arithmetic arithmetic,
-                        const workload::Op& op, double converted);
+                        const workload::Op& op, double converted, double spare = 1);
 
 }  // namespace rehearse::compute

@@ -3,6 +3,7 @@
 #include "models/compute/alignment.h"
 #include "models/compute/constants.h"
 #include "models/compute/convolution_law.h"
+#include "models/compute/transfer.h"
 #include "sim/base/check.h"
 
 namespace rehearse::compute {
@@ -80,10 +81,10 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
       .n = op.n,
       .k = op.k,
       .bytes = bytes_from_memory(facts, c.shape.memory * device.memory_rate, op, timing)};
-  const double alone =
-      op.kind == OpKind::kConvolution
-          ? convolution_time(c.shape, device, arithmetic, op, converted_share(facts))
-          : wave_time(c.shape, device, product);
+  const double alone = op.kind == OpKind::kConvolution
+                           ? convolution_time(c.shape, device, arithmetic, op,
+                                              converted_share(facts), spare_share(facts))
+                           : wave_time(c.shape, device, product);
   double seconds = alone + (kernels_of(op) - 1) * c.shape.launch * pace(c.shape, device.clock);
   if (arithmetic == Arithmetic::kFp8 && timing.quantises)
     seconds += quantising(facts, c.quantise, op.batch * op.m * op.k);

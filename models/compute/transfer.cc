@@ -94,6 +94,15 @@ double issue_share(const DeviceFacts& facts, Arithmetic arithmetic) {
   return 0.8;
 }
 
+double spare_share(const DeviceFacts& facts) {
+  // Of Volta, Turing, GA102 and Ada; GA100 and later chips of data centres have more.
+  constexpr double kFull = 1024;
+  if (facts.vendor != "nvidia" || !facts.half_in_matrix_units || !facts.boost_hz) return 1;
+  const double flops =
+      facts.peak(Arithmetic::kHalf).flop_per_s() / (facts.multiprocessors * *facts.boost_hz);
+  return flops < 0.75 * kFull ? kFull / flops : 1;
+}
+
 Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration> calibrations) {
   REHEARSE_CHECK(!calibrations.empty() && calibrations.front().device == kTypical);
   const Calibration& typical = calibrations.front();
@@ -131,7 +140,9 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       matrix.from = from.from;
       matrix.to = from.to;
     };
-    const double issue = issue_share(facts, arithmetic), power = power_share(facts, arithmetic);
+    const double power = power_share(facts, arithmetic);
+    const double issue = issue_share(facts, arithmetic) *
+                         (in_matrix_units(facts, arithmetic) ? spare_share(facts) : 1);
     // Power limits a batch of products like one.
     const auto limit_batched = [&](MatrixConstants& m) {
       m.batched = std::min(m.batched, std::max(1.0, power / m.factor));

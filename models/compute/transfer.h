@@ -35,4 +35,9 @@ double power_share(const DeviceFacts& facts, Arithmetic arithmetic);
 /// 0.8 in FP32 (P100 PCIe 0.78, P100 SXM2 0.84, H100 0.77).
 double issue_share(const DeviceFacts& facts, Arithmetic arithmetic);
 
+/// What limits kernels of matrix units from outside (issue, shared memory, power) relative to what the
+/// units can use: 2 where the vendor halves the units' rate (GeForce cards, A10G: 512 FLOP per clock
+/// and multiprocessor in half precision, where the chip can do 1,024), else 1.
+double spare_share(const DeviceFacts& facts);
+
 }  // namespace rehearse::compute

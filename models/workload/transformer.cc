@@ -105,10 +105,12 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
                 .gathered = how.gathered_inputs});
   // Each copy is written once and read once; the eager loss then moves the 32 bytes per logit that
   // Megatron's published runs show. An in-place loss still reads logits twice and writes gradients
-  // once.
+  // once. A compiler's kernels keep FP32 in registers: they read logits for the maximum, for the sum
+  // and in backward, and write gradients.
   const double logits = tokens * m.vocabulary;
   const double saved = std::max(bytes_per_logit(how.loss), layer.element());
-  const double moved = std::max(2 * saved, 3 * layer.element());
+  const double moved =
+      how.loss == Loss::kCompiled ? 4 * layer.element() : std::max(2 * saved, 3 * layer.element());
   const bool one = how.loss == Loss::kFused || how.elementwise == Elementwise::kCompiled;
   layer.traffic({.name = "loss",
                  .forward = Bytes::b(logits * moved / 2),

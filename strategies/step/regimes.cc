@@ -21,6 +21,7 @@ enum Which : std::uint8_t {
   kStalledPipelineEfa,
   kBothEfa,
   kManyNodesEfa,
+  kManyNodes,
   kUnknown,
   kRegimes
 };
@@ -52,6 +53,11 @@ constexpr std::array<Regime, kRegimes> kAll = {{
      kSweep},
     {"tensor parallelism and pipeline over nodes, EFA", {0.8, 1.6}, 0.13, Seconds::s(1.1), kSweep},
     {"above 32 nodes, EFA", {0.95, 1.9}, 0.8, Seconds::s(1.5), kSweep},
+    {"above 32 nodes",
+     {0.92, 1.47},
+     0,
+     Seconds::s(0),
+     "125 steps of 14 sources, each predicted from the others"},
     {"tensor parallelism or pipeline over nodes of another network",
      {0.75, 1.9},
      0,
@@ -60,7 +66,7 @@ constexpr std::array<Regime, kRegimes> kAll = {{
 }};
 
 /// The limits of the sweep's stalls (docs/decisions/0085-which-runs-stall.md).
-constexpr std::uint32_t kManyNodes = 32, kNodesThatStall = 16;
+constexpr std::uint32_t kMostNodes = 32, kNodesThatStall = 16;
 constexpr std::uint32_t kNodesThatStallWhole = 4, kMicrobatchesThatStall = 16;  // without ZeRO
 constexpr std::uint32_t kTensorNodesThatStall = 4, kDataThatStalls = 32;
 constexpr Bytes kPassedThatStalls = Bytes::mib(64);  // 50 MB do not, 101 MB do
@@ -77,7 +83,7 @@ bool pipeline_stalls(const Situation& s) {
   return s.pipeline_over_nodes &&
          ((s.whole_gradients && s.nodes >= kNodesThatStallWhole &&
            s.microbatches >= kMicrobatchesThatStall) ||
-          (s.divided_update && s.nodes >= kManyNodes && s.data >= kDataThatStalls) ||
+          (s.divided_update && s.nodes >= kMostNodes && s.data >= kDataThatStalls) ||
           (s.stages > 2 && s.passed > kPassedThatStalls) ||
           s.tensor_nodes >= kTensorNodesThatStall);
 }
@@ -85,7 +91,7 @@ bool pipeline_stalls(const Situation& s) {
 Which which(const Situation& s) {
   const bool tensor_over_nodes = s.tensor_nodes > 1;
   const bool over_nodes = tensor_over_nodes || s.pipeline_over_nodes;
-  if (s.network == comm::NetworkKind::kEfa && s.nodes > kManyNodes) return kManyNodesEfa;
+  if (s.network == comm::NetworkKind::kEfa && s.nodes > kMostNodes) return kManyNodesEfa;
   if (over_nodes && (!s.network || *s.network == comm::NetworkKind::kTcp)) return kUnknown;
   if (over_nodes && s.network == comm::NetworkKind::kEfa) {
     if (pipeline_stalls(s)) return kStalledPipelineEfa;
@@ -95,7 +101,8 @@ Which which(const Situation& s) {
     return s.whole_gradients || s.nodes >= kNodesThatStall ? kManyNodesPipelineEfa : kPipelineEfa;
   }
   if (tensor_over_nodes) return kTensor;
-  return is_host_bound(s.host_share) ? kHost : kKernels;
+  if (is_host_bound(s.host_share)) return kHost;
+  return s.nodes > kMostNodes ? kManyNodes : kKernels;
 }
 
 /// Microbatches and further stages.

@@ -90,6 +90,20 @@ TEST_CASE("channels last need no conversion, and are one product for all images"
   CHECK(microseconds(window) == Approx(microseconds(convolution(9, kPositions, Dtype::kFp16))));
 }
 
+TEST_CASE("matrix units at half their rate do not wait for the other limits of a convolution") {
+  Op weights = convolution(9, kPositions, Dtype::kFp16);
+  weights.channels_last = true;
+  weights.weight_gradient = true;
+  const double whole = convolution_time(kTiled, kGpu, Arithmetic::kHalf, weights, 1);
+  const double halved = convolution_time(kTiled, kGpu, Arithmetic::kHalf, weights, 1, 2);
+  // A share of 0.5 becomes 1: less than half of the time is launch and fixed.
+  CHECK((halved < 0.6 * whole && halved > 0.5 * whole));
+  // FP32 has ordinary cores.
+  const Op fp32 = convolution(9);
+  CHECK(convolution_time(kTiled, kGpu, Arithmetic::kFp32, fp32, 1, 2) ==
+        convolution_time(kTiled, kGpu, Arithmetic::kFp32, fp32, 1));
+}
+
 TEST_CASE("images with channels last are padded to tiles") {
   Op image = convolution(9, kPositions, Dtype::kFp16);
   image.k = 3 * 9;

@@ -109,7 +109,7 @@ TEST_CASE("every device of the catalog has a finite cost for every kind of op") 
 
 TEST_CASE("a product is never faster than the peak of its device") {
   for (const char* device :
-       {"a100_sxm4_80", "h100_sxm5_80", "l40s", "v100_sxm2_16", "mi300x", "t4"})
+       {"a100_sxm4_80", "h100_sxm5_80", "l40s", "v100_sxm2_16", "mi300x", "t4", "rtx4090"})
     for (const Dtype dtype : {Dtype::kFp32, Dtype::kTf32, Dtype::kBf16, Dtype::kFp8}) {
       const DeviceFacts facts = facts_of(**cluster::find_gpu(device));
       const Op op = gemm(16384, 16384, 16384, dtype);
@@ -249,6 +249,27 @@ TEST_CASE("a limit of power replaces the loss of kernels, and does not multiply 
   // Measured: 252.9 TFLOP/s (max-matmul-flops, A100 PCIe).
   const double seconds = on("a100_pcie_80").predicted(gemm(2048, 5120, 6144)).value.s();
   CHECK(seconds == Approx(2. * 2048 * 5120 * 6144 / 252.9e12).epsilon(0.1));
+}
+
+TEST_CASE("a card whose matrix units run at half their rate reaches their peak") {
+  const auto spare = [](const char* device) {
+    return spare_share(facts_of(**cluster::find_gpu(device)));
+  };
+  // 71.2 TFLOP/s of 82 multiprocessors at 1,695 MHz are 512 FLOP per clock, and 154.8 of 84 at 1,800
+  // MHz are 1,024.
+  CHECK(spare("rtx3090") == Approx(2).epsilon(0.01));
+  for (const char* device : {"rtx_a6000", "a100_sxm4_80", "h100_sxm5_80", "mi250x", "p4"})
+    CHECK(spare(device) == 1);
+  const auto share = [](const char* device, Dtype dtype) {
+    const DeviceFacts facts = facts_of(**cluster::find_gpu(device));
+    const Op op = gemm(8192, 8192, 8192, dtype);
+    const Seconds least = workload::flops_of(op) / facts.peak(arithmetic_of(facts, dtype));
+    return least / on(device).predicted(op).value;
+  };
+  CHECK(share("rtx3090", Dtype::kFp16) > 0.97);
+  CHECK(share("rtx_a6000", Dtype::kFp16) < 0.93);
+  // Ordinary cores are not halved.
+  CHECK(share("rtx3090", Dtype::kFp32) < 0.85);
 }
 
 TEST_CASE("a chip without rows has the shape of its generation") {

@@ -47,7 +47,9 @@ TEST_CASE("regimes: the network between nodes and what crosses it decide") {
   CHECK(of(NetworkKind::kEfa, 2, false, true, passed).stalled == 0.02);
   CHECK(of(NetworkKind::kEfa, 4, false, false, many).name == "kernels");
   CHECK(of(NetworkKind::kEfa, 33, false, false).name == "above 32 nodes, EFA");
-  CHECK(of(NetworkKind::kInfiniband, 64, false, true).name == "kernels");
+  CHECK(of(NetworkKind::kInfiniband, 32, false, true).name == "kernels");
+  CHECK(of(NetworkKind::kInfiniband, 33, false, true).name == "above 32 nodes");
+  CHECK(of(NetworkKind::kRoce, 128, false, false).name == "above 32 nodes");
   CHECK(of(NetworkKind::kInfiniband, 4, true, false).name == "tensor parallelism over nodes");
   // No published job has these.
   CHECK_FALSE(of(NetworkKind::kTcp, 2, true, false).known());

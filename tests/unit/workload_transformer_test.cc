@@ -129,6 +129,18 @@ TEST_CASE("the elementwise traffic of a GPT block is that of Megatron's runs") {
   CHECK(loss == Approx(32. * m.sequence * m.vocabulary));
 }
 
+// Logits are read for the maximum, the sum and the gradient, which is written: 4 times 2 bytes,
+// whatever copies are held.
+TEST_CASE("a compiled loss moves eight bytes per logit") {
+  const Transformer m = gpt();
+  const Workload w = made(m, {.loss = Loss::kCompiled});
+  double loss = 0;
+  for (const std::vector<Op>* ops : {&w.layers.back().forward, &w.layers.back().backward})
+    for (const Op& op : *ops)
+      if (op.name.substr(0, 4) == "loss") loss += op.bytes.b();
+  CHECK(loss == Approx(8. * m.sequence * m.vocabulary));
+}
+
 TEST_CASE("a block launches about 24 kernels forward and 48 backward") {
   const Workload w = made(gpt(), kMegatron);
   CHECK(kernels(layer(w, "block").forward) == Approx(24).margin(2));

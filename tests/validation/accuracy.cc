@@ -82,8 +82,14 @@ Result<std::optional<Finding>> anchored(const std::filesystem::path& data) {
   return Finding{found.suites, anchored_section(found)};
 }
 
+Result<std::optional<Finding>> published(const std::filesystem::path&) {
+  const std::vector<MeasuredJob> jobs = TRY(kept_jobs("published_jobs.csv"));
+  const JobAccuracy found = measure_job_accuracy(jobs);
+  return Finding{summarize("published", found), published_section(found)};
+}
+
 Result<std::optional<Finding>> recalled(const std::filesystem::path&) {
-  const std::vector<MeasuredJob> jobs = TRY(recalled_jobs());
+  const std::vector<MeasuredJob> jobs = TRY(kept_jobs("recalled_jobs.csv"));
   const JobAccuracy found = measure_job_accuracy(jobs);
   return Finding{summarize("recalled", found), recalled_section(found)};
 }
@@ -157,7 +163,7 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 17> kSuites = {
+constexpr std::array<Suite, 18> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
@@ -172,6 +178,7 @@ constexpr std::array<Suite, 17> kSuites = {
      {"sharing", slices, "tables of steps on slices"},
      {"serving", servers, "runs of inference servers"},
      {"operations", operations, "tables of operations"},
+     {"published", published, ""},
      {"recalled", recalled, ""},
      {"proved", proved, ""},
      {"check", gates, ""}}};

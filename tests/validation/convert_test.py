@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import math
 import tempfile
 import unittest
 from pathlib import Path
@@ -185,6 +186,18 @@ class Jobs(unittest.TestCase):
         self.assertEqual(shapes.named("Qwen3_235B_a22B")["experts"], 128)
         self.assertIsNone(shapes.named("DeepSeekV3"))
         self.assertEqual(shapes.mpt("7b")["hidden"], 4096)
+
+    def test_published_jobs_fill_their_devices_and_name_their_page(self):
+        with open(Path(__file__).parent / "published_jobs.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 129)
+        self.assertEqual(len({(row["case"], row["name"]) for row in rows}), len(rows))
+        for row in rows:
+            ranks = math.prod(int(row[f"plan.{degree}"] or 1)
+                              for degree in ("data", "tensor", "pipeline", "context"))
+            devices = int(row["cluster.devices_per_node"]) * int(row["cluster.nodes"])
+            self.assertEqual(ranks, devices, row["name"])
+            self.assertRegex(row["note"], "20[12][0-9]")
 
     def test_recalled_jobs_fill_their_devices_and_say_what_was_assumed(self):
         with open(Path(__file__).parent / "recalled_jobs.csv", newline="") as file:
@@ -379,11 +392,14 @@ class Examples(unittest.TestCase):
             "benchmark,precision_and_batch,framework,nodes,gpus,samples_per_s\n"
             "ResNet50 V1.5,\"AMP, batch size = 256\",MXNet,1,1,800\n"
             "ResNet50 V1.5,\"AMP, batch size = 256\",NGC PyTorch,2,16,8192\n"
-            "BERT Base,\"FP32, batch size = max\",NGC PyTorch bsz=48,1,1,96\n")})
-        resnet, bert = rows["jobs/dlperf-examples.csv"]
+            "BERT Base,\"FP32, batch size = max\",NGC PyTorch bsz=48,1,1,96\n"
+            "BERT Base,\"FP32, batch size = max\",NGC PyTorch bsz=48,1,8,768\n")})
+        resnet, bert, summed = rows["jobs/dlperf-examples.csv"]
         self.assertEqual((resnet["case"], resnet["step_s"]), ("dlperf-resnet50/fp16", "0.5"))
         self.assertEqual(resnet["cluster.devices_per_node"], "8")
         self.assertEqual((bert["case"], bert["step_s"]), ("dlperf-bert", "0.5"))
+        self.assertEqual((bert["plan.overlap_gradients"], summed["plan.overlap_gradients"]),
+                         ("", "false"))
 
     def test_lambda_states_batches_in_another_table(self):
         head = "system,bert_base_squad,bert_large_squad,resnet50\n"

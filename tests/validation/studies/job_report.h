@@ -17,8 +17,10 @@ std::vector<SuiteSummary> summarize(std::string_view suite, const JobAccuracy& a
 /// One row per job, the worst first.
 Table job_table(const JobAccuracy& accuracy);
 
-/// Sections of docs/accuracy.md: tables next to the source tree; jobs recalled from papers.
+/// Sections of docs/accuracy.md: tables next to the source tree; tables of public pages; jobs
+/// recalled from papers.
 std::string job_section(const JobAccuracy& accuracy);
+std::string published_section(const JobAccuracy& accuracy);
 std::string recalled_section(const JobAccuracy& accuracy);
 
 }  // namespace rehearse::cli

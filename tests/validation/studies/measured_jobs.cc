@@ -110,8 +110,8 @@ Result<std::vector<MeasuredJob>> read_job_folder(const fs::path& folder) {
   return all;
 }
 
-Result<std::vector<MeasuredJob>> recalled_jobs() {
-  return read_measured_jobs(fs::path(REHEARSE_SOURCE_DIR) / "tests/validation/recalled_jobs.csv");
+Result<std::vector<MeasuredJob>> kept_jobs(std::string_view file) {
+  return read_measured_jobs(fs::path(REHEARSE_SOURCE_DIR) / "tests/validation" / file);
 }
 
 Result<std::vector<std::string>> jobs_left_out(const fs::path& data) {

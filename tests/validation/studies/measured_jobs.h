@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/config/job_file.h"
@@ -15,9 +16,9 @@
 namespace rehearse::cli {
 
 struct MeasuredJob {
-  std::string table;  ///< "mpt"
-  std::string name;   ///< unique within the table
-  std::string of;     ///< rows of one difficulty: "mpt/fp8"
+  std::string table;       ///< "mpt"
+  std::string name;        ///< unique within the table
+  std::string of;          ///< rows of one difficulty: "mpt/fp8"
   std::string group = {};  ///< plans of one job on equal devices share it
   Use use = Use::kSourceLeftOut;
   /// One, or several where the source leaves something open.
@@ -38,8 +39,9 @@ Result<std::vector<MeasuredJob>> read_measured_jobs(const std::filesystem::path&
 /// Of all files of a folder; none where it is not there.
 Result<std::vector<MeasuredJob>> read_job_folder(const std::filesystem::path& folder);
 
-/// Published jobs that are in no table of the data: recalled from the papers that each row names.
-Result<std::vector<MeasuredJob>> recalled_jobs();
+/// Published jobs that are in no table of the data, from a file of tests/validation: of papers, as
+/// recalled (recalled_jobs.csv), and of pages that were read (published_jobs.csv).
+Result<std::vector<MeasuredJob>> kept_jobs(std::string_view file);
 
 /// Rows of the tables that no job file expresses, and why.
 Result<std::vector<std::string>> jobs_left_out(const std::filesystem::path& data);
