@@ -21,11 +21,14 @@ std::optional<Name> named(Cells& cells, std::string_view column,
 
 std::optional<comm::Network> network_of(Cells& cells) {
   if (cells.text("network").empty()) return std::nullopt;
-  return comm::Network{
-      .kind = static_cast<comm::NetworkKind>(cells.choice("network", comm::kNetworkNames)),
-      .node_rate = ByteRate::gbit_per_s(cells.positive("node_network_gbit")),
-      .latency = Seconds::us(cells.positive("latency_us", 5)),
-      .nics = cells.positive("nics", 1)};
+  const auto kind = static_cast<comm::NetworkKind>(cells.choice("network", comm::kNetworkNames));
+  const double latency = kind == comm::NetworkKind::kEfa   ? 20
+                         : kind == comm::NetworkKind::kTcp ? 25
+                                                           : 5;
+  return comm::Network{.kind = kind,
+                       .node_rate = ByteRate::gbit_per_s(cells.positive("node_network_gbit")),
+                       .latency = Seconds::us(cells.positive("latency_us", latency)),
+                       .nics = cells.positive("nics", 1)};
 }
 
 Result<PriceOfSize> price_of(Cells& cells) {

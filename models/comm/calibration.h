@@ -83,6 +83,11 @@ struct CubeMeshConstants {
   LowLatency small, large;
 };
 
+/// Measured ÷ predicted time at both ends of a 90 % interval: between machines of one kind.
+struct Spread {
+  double low = 1, high = 1;
+};
+
 /// One kind of collective on one number of ranks, for fabrics where neither carries over to
 /// another: staging through the host, and bridged pairs. The time is call + V / rate, with one set
 /// of constants below `knee` and another from `knee` on.
@@ -91,7 +96,7 @@ struct Curve {
   std::uint32_t ranks;
   Bytes knee;
   LowLatency below, above;  ///< step is 0
-  double spread = 1;        ///< factor within which machines differ, in addition to the widths
+  Spread spread = {};       ///< in addition to the widths
 };
 
 /// Size bands with separate errors: to 8 KiB, to 512 KiB, to 16 MiB, above.
@@ -104,6 +109,8 @@ constexpr std::size_t band_of(double bytes) {
 
 /// By band: the true time is within a factor 1 + width of the price, up or down, in 90 % of cases.
 using Widths = std::array<double, kBands>;
+
+using Spreads = std::array<Spread, kBands>;
 
 /// The measured range that the constants come from.
 struct Envelope {

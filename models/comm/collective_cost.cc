@@ -14,7 +14,7 @@
 namespace rehearse::comm {
 namespace {
 
-constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7;
+constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7, kNvlsTreeForm = 8;
 
 // The widening of intervals outside the measurements. It was observed on rows that were left out of
 // the fit: a number of ranks between measured ones costs little, doubling it about half as much
@@ -27,26 +27,49 @@ constexpr double kBeyondSizes = 1.5;  // outside the measured sizes
 // A pair has one to three bridges: 1 GiB on two H100 went at 115 GB/s where 64 MiB went at 199 on
 // another host. Judgement.
 constexpr double kOtherBridges = 1;
-constexpr double kUnseenKind = 2.5;     // broadcast, reduce: steps and wire bytes unverified
+constexpr double kUnseenKind = 2.5;  // broadcast, reduce: steps and wire bytes unverified
+constexpr double kUnseenHalf = 1.5;  // all_gather from all_reduce: 12 % on four A100 with bridges
 constexpr double kUnseenAlgorithm = 2;  // forced, never seen to win on one node
 
 /// The factor within which the cost of a message on a NIC is known. Three reports of up to 128 ranks
 /// differ by a factor of two; thousands of ranks are slower by more. Judgement.
 constexpr double kMessageCostWidth = 3;
 
-/// The bus bandwidth limit of trees over nodes, regardless of NICs. On p5.48xlarge all-reduces of
-/// 8 GiB on two nodes reached 478 GB/s, and those of 512 MiB to 2 GiB on more nodes 280 GB/s.
-/// Otherwise: NCCL 2.9 (tuning.cc) had 110 GB/s for two nodes of A100 and 80 for more; NCCL 2.30 has
-/// limits by channel, which give the ratios to more nodes and other generations.
+/// Twice the rate at which trees over nodes reduce a buffer at most, regardless of NICs. The rates on
+/// two nodes of H100 (p5.48xlarge, 8 GiB) and of B200 (16 GiB, limited by 3,200 Gbit/s) and on more
+/// nodes of H100 (280 GB/s of bus bandwidth for 512 MiB to 2 GiB) are measured. Otherwise: NCCL 2.9
+/// (tuning.cc) had 110 GB/s for two nodes of A100 and 80 for more; NCCL 2.30 has limits by channel,
+/// which give the ratios to more nodes and other generations.
 ByteRate tree_limit(Generation generation, std::uint32_t nodes) {
-  if (generation == Generation::kHopper) return ByteRate::gb_per_s(nodes > 2 ? 280 : 478);
+  if (generation == Generation::kHopper) return ByteRate::gb_per_s(nodes > 2 ? 280 : 510);
+  if (generation == Generation::kBlackwell && nodes <= 2) return ByteRate::gb_per_s(730);
   constexpr auto kAmpere = static_cast<std::size_t>(Generation::kAmpere);
   const double channel = nccl::kTreeSimple[static_cast<std::size_t>(generation)][nodes > 2 ? 2 : 1];
   return ByteRate::gb_per_s(110 * channel / nccl::kTreeSimple[kAmpere][1]);
 }
 
-/// Start-up over several nodes is known to a factor of two: 50 to 57 us on two nodes of eight B200.
-constexpr double kNetworkStartWidth = 1.0;
+/// The rate of NVLink SHARP within the nodes of a tree, relative to its rate on one node. Six
+/// clusters of H100 and H200 reduced 1 to 4 GiB on two nodes at 249 to 261 GB/s, where one node
+/// reaches 263.
+constexpr double kNvlsInTree = 0.97;
+
+/// Measured ÷ predicted between clusters with networks of one kind. For InfiniBand and RoCE by the
+/// rule of docs/concepts/intervals.md, from 7 to 14 clusters of A100 to B200 on up to eight nodes. EFA
+/// has too few: on p4d.24xlarge with an early plug-in collectives took up to three times as long.
+/// Elsewhere the rate has the range of Reach::width, and the start-up at least a factor of two.
+Spread spread_over(const Network& network, std::size_t band) {
+  constexpr Spreads kNics = {{{0.65, 2.25}, {0.54, 2.96}, {0.65, 2.54}, {0.77, 1.38}}};
+  constexpr Spreads kEfa = {{{0.5, 3}, {0.5, 3}, {0.5, 3}, {0.55, 2.4}}};
+  switch (network.kind) {
+    case NetworkKind::kInfiniband:
+    case NetworkKind::kRoce: return kNics[band];
+    case NetworkKind::kEfa: return kEfa[band];
+    default: break;
+  }
+  const double width = 1 + reach_of(network).width;
+  const double both = band < 2 ? std::max(2.0, width) : width + (band == 2 ? 0.3 : 0.1);
+  return {1 / both, both};
+}
 
 double k_of(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kBarrier ? 2 : 1;
@@ -63,9 +86,18 @@ bool contains(const std::vector<T>& values, T value) {
   return std::ranges::find(values, value) != values.end();
 }
 
-/// The curve of that many ranks. Through the host, others lie on the power law through the two
+/// The curve of that many ranks. The two halves of an all_reduce, if they were not measured, have its
+/// rate on the wire and half of its start-up. Through the host, others lie on the power law through the two
 /// nearest; the interval holds the rate of both.
 std::optional<Curve> curve_of(const Calibration& c, CollectiveKind kind, std::uint32_t ranks) {
+  const bool half = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+  if (half && std::ranges::find(c.curves, kind, &Curve::kind) == c.curves.end()) {
+    std::optional<Curve> whole = curve_of(c, CollectiveKind::kAllReduce, ranks);
+    if (!whole) return whole;
+    for (LowLatency* piece : {&whole->below, &whole->above}) piece->call = piece->call / 2;
+    whole->kind = kind;
+    return whole;
+  }
   const Curve *low = nullptr, *high = nullptr;  // the two nearest, in order
   for (const Curve& curve : c.curves) {
     if (curve.kind != kind) continue;
@@ -81,9 +113,10 @@ std::optional<Curve> curve_of(const Calibration& c, CollectiveKind kind, std::ui
   for (LowLatency Curve::*piece : {&Curve::below, &Curve::above})
     (curve.*piece).rate = ByteRate::bytes_per_s(
         between((low->*piece).rate.bytes_per_s(), (high->*piece).rate.bytes_per_s()));
-  const double ratio = low->above.rate / high->above.rate;
-  curve.spread = between(low->spread, high->spread) *
-                 std::pow(std::max(ratio, 1 / ratio), std::max(0.5, at - 0.5));
+  const double ratio = low->above.rate / high->above.rate,
+               both = std::pow(std::max(ratio, 1 / ratio), std::max(0.5, at - 0.5));
+  curve.spread = {between(low->spread.low, high->spread.low) / both,
+                  between(low->spread.high, high->spread.high) * both};
   return curve;
 }
 
@@ -112,10 +145,10 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group) {
     setup.network_latency = (group.network->latency + reach_of(*group.network).step).s();
     setup.tree_rate = tree_limit(calibration.generation, group.nodes).bytes_per_s();
   }
-  // It was not measured over several nodes.
-  if (calibration.switched && calibration.switched->nvls && group.nodes == 1 &&
-      group.ranks >= calibration.switched->nvls->ranks)
-    setup.nvls_from = calibration.switched->nvls->from.b();
+  // In a tree a node has less of the work on its own, and it pays from larger buffers on.
+  if (calibration.switched && calibration.switched->nvls &&
+      group.ranks >= group.nodes * calibration.switched->nvls->ranks)
+    setup.nvls_from = calibration.switched->nvls->from.b() * group.nodes;
   return setup;
 }
 
@@ -189,8 +222,11 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   if (g.network) {
     // In every step of a ring some message leaves each node, and all ranks wait for it. Only
     // all-reduces were seen not to (decision 0054).
-    const double wait = reach_of(*g.network).step.s(), levels = std::log2(nodes);
-    const double of_ring = wait * (k == 1 && !rooted ? steps : between);
+    const Reach reach = reach_of(*g.network);
+    const double wait = reach.step.s() + reach.hop.s(), levels = std::log2(nodes);
+    // Hops of rings were measured on two nodes; more of them wait no longer than trees until measured.
+    const double of_ring =
+        reach.step.s() * (k == 1 && !rooted ? steps : between) + reach.hop.s() * k * levels;
     for (std::size_t p = 0; p < 3; ++p) {
       forms_[p].waits = of_ring;
       forms_[p].half = n * kHalfWait.b();  // a message of a ring has a part of the buffer
@@ -201,6 +237,17 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
     forms_[kPatForm].half = forms_[2].half;
   }
   if (!c.nvls) return;
+  if (nodes > 1) {
+    // Buffers go through the switches of a node on their way up and on their way down.
+    const double inside = k * (local - 1) / local * inverse(c.nvls->rate) / kNvlsInTree;
+    Form& form = forms_[kNvlsTreeForm] = forms_[kTreeForms + 2];
+    form.fixed = 2 * (c.nvls->call.s() + std::log2(nodes) * network_step(Algorithm::kNvlsTree, 2));
+    form.launch = c.nvls->call.s();
+    form.per_byte = form.wire = std::max(inside, network * (nodes > 2 ? 2 : 1));
+    form.q = 1;
+    form.per_root = 0;
+    return;
+  }
   forms_[kNvlsForm] = {c.nvls->call.s(), 0, wire * inverse(c.nvls->rate)};
   forms_[kNvlsForm].wire = forms_[kNvlsForm].per_byte;
   forms_[kNvlsForm].launch = forms_[kNvlsForm].fixed;
@@ -274,6 +321,12 @@ void CollectiveCost::widen(double factor) {
   for (double& w : widths_) w *= factor;
 }
 
+void CollectiveCost::spread(std::size_t band, const Spread& by) {
+  Spread& all = spreads_[band];
+  all.low = std::exp(-std::hypot(std::log(all.low), std::log(by.low)));
+  all.high = std::exp(std::hypot(std::log(all.high), std::log(by.high)));
+}
+
 Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, const Group& group,
                                                  Algorithm algorithm) {
   const std::uint32_t local = group.ranks / group.nodes;
@@ -324,18 +377,18 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   cost.provenance_ = calibrated.provenance;
   cost.from_ = c.fitted.envelope.from.b();
   cost.to_ = c.fitted.envelope.to.b();
-  if (group.nodes == 1) cost.scale_ = group.local_scale;
+  if (group.nodes == 1) {
+    cost.scale_ = group.local_scale;
+    cost.spreads_ = calibrated.machines;
+  }
   if (group.ranks == 1) return cost;
   const auto extrapolate = [&](double factor) {
     cost.provenance_ = std::max(cost.provenance_, Provenance::kExtrapolated);
     cost.widen(factor);
   };
   const auto extrapolate_over = [&](const Network& network) {
-    const Reach reach = reach_of(network);
     extrapolate(1);
-    for (std::size_t b = 0; b < kBands; ++b)
-      cost.widths_[b] +=
-          b < 2 ? std::max(kNetworkStartWidth, reach.width) : reach.width + (b == 2 ? 0.3 : 0.1);
+    for (std::size_t b = 0; b < kBands; ++b) cost.spread(b, spread_over(network, b));
   };
   const bool pairs = group.kind == CollectiveKind::kAllToAll;
   const bool message = group.kind == CollectiveKind::kSendRecv;
@@ -373,8 +426,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
           "{} on {} ranks of {} does not support this combination of algorithm and protocol",
           to_string(group.kind), group.ranks, c.device));
     if (overrides.algorithm && *overrides.algorithm != Algorithm::kRing &&
-        *overrides.algorithm != Algorithm::kNvls && *overrides.algorithm != Algorithm::kTree &&
-        *overrides.algorithm != Algorithm::kPat)
+        *overrides.algorithm != Algorithm::kNvls && *overrides.algorithm != Algorithm::kNvlsTree &&
+        *overrides.algorithm != Algorithm::kTree && *overrides.algorithm != Algorithm::kPat)
       return refuse(calibrated,
                     fmt::format("{} was not measured", to_string(*overrides.algorithm)));
     if (is_rooted(group.kind)) extrapolate(kUnseenKind);
@@ -408,7 +461,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
               to_string(group.kind), group.ranks, group.nodes > 1 ? " of several nodes" : "",
               c.fabric == Fabric::kHostStaged ? "through the host" : "over bridges and PCIe"));
     if (!contains(c.fitted.envelope.ranks, local)) extrapolate(1);
-    for (double& w : cost.widths_) w = (1 + w) * found->spread - 1;
+    if (!contains(c.fitted.envelope.kinds, kind)) extrapolate(kUnseenHalf);
+    for (std::size_t b = 0; b < kBands; ++b) cost.spread(b, found->spread);
     cost.set_curve(*found, k_of(group.kind));
     if (group.nodes > 1) {
       // All that leaves a node, or a ring through all ranks, which is as slow as its slowest link.
@@ -465,7 +519,8 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
       const Algorithm a = choice ? choice->algorithm : Algorithm::kRing;
       const Protocol p = choice ? choice->protocol : Protocol::kSimple;
       const std::size_t form =
-          a == Algorithm::kNvls ? kNvlsForm
+          a == Algorithm::kNvls       ? kNvlsForm
+          : a == Algorithm::kNvlsTree ? kNvlsTreeForm
           : a == Algorithm::kPat
               ? kPatForm
               : static_cast<std::size_t>(p) + (a == Algorithm::kTree ? kTreeForms : 0);
@@ -523,10 +578,15 @@ Price CollectiveCost::at(Bytes size) const {
     provenance = std::max(provenance, Provenance::kExtrapolated);
     width = std::max(width * kBeyondSizes, beyond_sizes_);
   }
-  const double whole = a.seconds * scale_, rest = whole - messages_;
+  const Spread& spread = spreads_[band_of(size.b())];
+  const double whole = a.seconds * scale_, rest = whole - messages_, own = std::log(1 + width);
   const Estimate<Seconds> time = {
-      Seconds::s(whole), Seconds::s(rest / (1 + width) + messages_ / kMessageCostWidth),
-      Seconds::s(rest * (1 + width) + messages_ * kMessageCostWidth), provenance};
+      Seconds::s(whole),
+      Seconds::s(rest * std::exp(-std::hypot(own, std::log(spread.low))) +
+                 messages_ / kMessageCostWidth),
+      Seconds::s(rest * std::exp(std::hypot(own, std::log(spread.high))) +
+                 messages_ * kMessageCostWidth),
+      provenance};
   const double wire = a.form && fixed_bytes_ < 0 ? a.form->wire * size.b() : 0;
   const LevelPrice all{time, Seconds::s(a.form ? a.form->launch * scale_ : 0),
                        Seconds::s(wire * scale_)};

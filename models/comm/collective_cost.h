@@ -61,6 +61,8 @@ struct Calibrated {
   Calibration calibration;
   Provenance provenance = Provenance::kInterpolated;  ///< the best that a price can have
   std::string note = {};                              ///< how it was carried over; for people
+  /// By band, for other machines than the one that was measured; none for one's own calibration.
+  Spreads machines = {};
 };
 
 /// A part of a price: its time, the launch of the call, and the time of its bytes on the wire
@@ -145,12 +147,14 @@ class CollectiveCost {
   void set_cube_mesh(const CubeMeshConstants& c, const Group& g, std::uint32_t rings);
   void set_curve(const Curve& curve, double k);
   void widen(double factor);
+  /// Adds a spread to that of a band, as independent factors.
+  void spread(std::size_t band, const Spread& by);
 
   std::vector<Step> steps_;  // of an algorithm of two levels; empty: any other
   Shape shape_ = Shape::kNothing;
-  // kChosen: ring, then tree, by protocol, NVLS, PAT. kLeast: the pieces, followed by their costs
+  // kChosen: ring, then tree, by protocol, NVLS, PAT, NVLS tree. kLeast: the pieces, followed by their costs
   // with the network where one takes part. kKnee: below, above.
-  std::array<Form, 8> forms_{};
+  std::array<Form, 9> forms_{};
   std::uint32_t pieces_ = 0;
   std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin
   Algorithm algorithm_ = Algorithm::kPairwise;  // of the pieces
@@ -161,6 +165,7 @@ class CollectiveCost {
   double messages_ = 0;      // of each price: what its messages cost the NIC
   std::uint32_t channels_ = 1;
   Widths widths_{};
+  Spreads spreads_{};  // in addition to the widths
   double from_ = 0, to_ = 0;
   double beyond_sizes_ = 0;  // the least width outside of these
   Provenance provenance_ = Provenance::kInterpolated;

@@ -92,7 +92,9 @@ double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
       const double inside = s.graph_rate / kGiga * nccl::kNvlsEfficiency[g] * (s.channels - 1) /
                             s.channels * 2;  // reductions only: twice
       if (a == Algorithm::kNvls) return inside;
-      return std::min({inside, s.network_rate / kGiga, s.channels * nccl::kNvlsTree[g][column]});
+      // Over two nodes a NIC carries the buffer once in each direction, as with trees.
+      const double between = s.network_rate / kGiga * (s.nodes == 2 ? 2 : 1);
+      return std::min({inside, between, s.channels * nccl::kNvlsTree[g][column]});
     }
     case Algorithm::kPat: return 0.75 * rate;
     default:  // not available

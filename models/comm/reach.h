@@ -19,6 +19,9 @@ struct Reach {
   /// Time of a step over this network in addition to NCCL's constant and the latency, with long
   /// messages. A message of b bytes takes b / (b + kHalfWait) of it, by every protocol.
   Seconds step = Seconds::s(0);
+  /// The same of the hops from node to node of a tree or ring, not of steps that all ranks wait for. A
+  /// ring has as many as a tree: it was measured on two nodes.
+  Seconds hop = Seconds::s(0);
 };
 Reach reach_of(const Network& network);
 inline constexpr Bytes kHalfWait = Bytes::kib(64);

@@ -158,6 +158,20 @@ std::vector<Phase> pairwise(std::uint32_t extent, double share) {
   return phases;
 }
 
+/// The messages of both, which do not wait for each other, with the steps of the first.
+Schedule together(const Schedule& first, const Schedule& second) {
+  std::vector<MessageFlow> flows(first.flows->flows().begin(), first.flows->flows().end());
+  std::vector<Wait> waits(first.flows->waits().begin(), first.flows->waits().end());
+  const auto after = static_cast<std::uint32_t>(flows.size());
+  flows.insert(flows.end(), second.flows->flows().begin(), second.flows->flows().end());
+  for (const Wait& wait : second.flows->waits())
+    waits.push_back({after + wait.flow, after + wait.on, wait.after, wait.each});
+  Schedule result = first;
+  result.flows =
+      std::make_shared<MessageFlows>(first.flows->members(), std::move(flows), std::move(waits));
+  return result;
+}
+
 /// Pairwise over nodes: messages within the node run alongside those that leave it, which take
 /// longer. In each phase every rank sends to the rank a fixed number of nodes and positions further
 /// on.
@@ -170,15 +184,7 @@ Schedule pairwise_over_nodes(std::uint32_t local, std::uint32_t nodes) {
           {[=](std::uint32_t r) { return (r / local + k) % nodes * local + (r + place) % local; },
            1, 1.0 / n, true});
   const Schedule within = from_phases(n, pairwise(local, 1.0 / n));
-  Schedule result = from_phases(n, leaving);
-  std::vector<MessageFlow> flows(result.flows->flows().begin(), result.flows->flows().end());
-  std::vector<Wait> waits(result.flows->waits().begin(), result.flows->waits().end());
-  const auto first = static_cast<std::uint32_t>(flows.size());
-  flows.insert(flows.end(), within.flows->flows().begin(), within.flows->flows().end());
-  for (const Wait& wait : within.flows->waits())
-    waits.push_back({first + wait.flow, first + wait.on, wait.after, wait.each});
-  result.flows = std::make_shared<MessageFlows>(n, std::move(flows), std::move(waits));
-  return result;
+  return together(from_phases(n, leaving), within);
 }
 
 /// Every message at once, each with an equal part of its port.
@@ -333,6 +339,22 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   return std::move(rails).schedule(group.ranks, {steps, steps * share * 4, steps * 3}, depth, 2);
 }
 
+/// Reduction in the switches of each node, and between ranks of equal place on all nodes at the same
+/// time, because the buffer is pipelined. NVLinks carry it once and the NICs of a node twice (N-1)/N
+/// times; the messages of both take equally long.
+Schedule nvls_tree(std::uint32_t local, std::uint32_t nodes) {
+  const std::uint32_t n = local * nodes;
+  constexpr std::uint32_t kUpAndDown = 2;
+  const double inside = (local + 1.0) / local, between = 2.0 * (nodes - 1) / nodes / local;
+  const Schedule within = from_phases(n, {ring(1, local, kUpAndDown, inside / kUpAndDown)});
+  const Schedule leaving = from_phases(n, {ring(local, nodes, kUpAndDown, between / kUpAndDown)});
+  Schedule result = together(within, leaving);
+  std::vector<double> parts(within.flows->flows().size(), 1);
+  parts.resize(result.flows->flows().size(), between / inside);
+  result.parts = std::make_shared<std::vector<double>>(std::move(parts));
+  return result;
+}
+
 /// Along the ring from rank 0 (broadcast) or to it (reduce), in chunks.
 Schedule chain(const Arrangement& group, bool from_root) {
   const std::uint32_t n = group.ranks, chunks = group.chunks;
@@ -472,8 +494,10 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
                                       : from_phases(n, pairwise(n, 1.0 / n));
       return algorithm == Algorithm::kLinear ? linear(group) : two_dimensional(local, nodes);
     }
-    case Algorithm::kCollnetChain:
     case Algorithm::kNvlsTree:
+      if (!all_reduce) return cannot(kind, algorithm, "all_reduce");
+      return nvls_tree(local, nodes);
+    case Algorithm::kCollnetChain:
       return fail(fmt::format("algorithm '{}' has a cost model but no message schedule",
                               to_string(algorithm)),
                   "collnet_direct, hierarchical, tree or ring");

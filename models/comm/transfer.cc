@@ -1,6 +1,7 @@
 #include "models/comm/transfer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -18,8 +19,17 @@ constexpr double kSibling = 1.4;
 constexpr double kOtherLinks = 2;
 
 /// Four A100 and four H100 on PCIe, two of them without a bridge to the others, send from device to
-/// device at this share of the nominal rate (23.6 of 31.5, 47.5 of 63 GB/s).
+/// device at this share of the nominal rate (23.6 of 31.5, 47.5 of 63 GB/s). Four and six RTX 4090
+/// whose driver allows it reach 0.8.
 constexpr double kPeerToPeer = 0.75;
+/// Eight RTX 4090 on two processors of AMD copy messages through memory at this share (14.9 of
+/// 31.5 GB/s).
+constexpr double kThroughMemory = 0.47;
+
+/// Measured ÷ predicted on machines other than those of the calibrations, by band and by the rule of
+/// docs/concepts/intervals.md, from five or six of them (docs/decisions/0166). Hosts, virtual
+/// machines and older versions of NCCL start later; none is much quicker.
+constexpr Spreads kMachines = {{{0.67, 1.98}, {0.73, 2.84}, {0.66, 1.69}, {0.96, 1.21}}};
 
 /// Devices that may be missing from the catalog, with a similar device and their number of NVLinks.
 struct Variant {
@@ -99,25 +109,29 @@ ByteRate pcie_rate(const cluster::Gpu& gpu) {
   return ByteRate::gb_per_s(0.985 * slot.lanes * std::exp2(slot.generation - 3.0));
 }
 
-/// Without NVLink, on a machine that was not measured: messages go through its memory, as between
-/// L40S (20 GB/s with 2 ranks, 5 with 4, 1.5 with 8), or from device to device. No specification
-/// says which, so that rates are the geometric mean.
+/// Without NVLink, on a machine that was not measured. Three kinds were: the host of L40S copies
+/// messages through memory slowly (20 GB/s with 2 ranks, 5 with 4, 1.5 with 8), another copies them
+/// quickly, and a third sends from device to device. No specification says which, so that the rate
+/// is the median of the three, and the interval holds all.
 Calibrated through_host(const cluster::Gpu& gpu) {
   const Calibration& staged = *find("l40s");
   const Result<const cluster::Gpu*> measured = cluster::find_gpu(staged.device);
   REHEARSE_CHECK(measured.has_value(), "{}", staged.device);
   Calibrated made = carried_over(staged, {gpu.name, staged.generation, 0, 1}, 1);
   made.note = fmt::format(
-      "{} has no rows: messages through the host, the mean of L40S, whose host copies them, and of "
-      "PCIe from device to device; machines differ, and a measured one decides (nccl-tests, "
-      "rehearse calibrate nccl)",
+      "{} has no rows: messages through the host, the median of L40S, whose host copies them "
+      "slowly, of a host that copies them quickly, and of PCIe from device to device; machines "
+      "differ, and a measured one decides (nccl-tests, rehearse calibrate nccl)",
       gpu.name);
-  const double slower = pcie_rate(gpu) / pcie_rate(**measured);
+  const ByteRate pcie = pcie_rate(gpu);
   for (Curve& curve : made.calibration.curves) {
-    const double direct = kPeerToPeer * pcie_rate(gpu) / (curve.above.rate * slower);
-    curve.spread = std::sqrt(std::max(1.0, direct));
+    const ByteRate own = curve.above.rate;
+    std::array<ByteRate, 3> rates = {own * (pcie / pcie_rate(**measured)), pcie * kThroughMemory,
+                                     pcie * kPeerToPeer};
+    std::ranges::sort(rates);
+    curve.spread = {rates[1] / rates[2], rates[1] / rates[0]};
     for (LowLatency* piece : {&curve.below, &curve.above})
-      piece->rate = piece->rate * (slower * curve.spread);
+      piece->rate = piece->rate * (rates[1] / own);
   }
   return made;
 }
@@ -181,7 +195,9 @@ Calibrated carried_over(const Calibration& from, const Unmeasured& to, double by
   return carried;
 }
 
-Result<Calibrated> calibration_for(std::string_view device, std::optional<Fabric> fabric) {
+namespace {
+
+Result<Calibrated> nearest(std::string_view device, std::optional<Fabric> fabric) {
   if (device.find(':') != std::string_view::npos)
     return unknown(device, "partitions of a device cannot communicate with each other");
   const bool staged = fabric == Fabric::kHostStaged;
@@ -205,6 +221,14 @@ Result<Calibrated> calibration_for(std::string_view device, std::optional<Fabric
   const auto links = static_cast<std::uint32_t>(std::lround(like.links * ratio));
   return carried_over(like, {std::string(device), like.generation, links, ratio},
                       ratio == 1 ? kSibling : kOtherLinks);
+}
+
+}  // namespace
+
+Result<Calibrated> calibration_for(std::string_view device, std::optional<Fabric> fabric) {
+  Calibrated found = TRY(nearest(device, fabric));
+  if (found.calibration.fabric != Fabric::kHostStaged) found.machines = kMachines;
+  return found;
 }
 
 Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes size,

@@ -4,8 +4,8 @@
 // Bandwidth transfers between NVLink devices by the number and rate of their links. Latency does
 // not follow the generation (H100 is 1.6 times as fast as A100 and B200), so it is taken from the
 // sibling of the same generation, or set by one measured small collective (`anchored`). Collectives
-// over PCIe through the host depend on the machine: devices without rows get the mean of the two kinds
-// of machines that were measured, and an interval that holds both (docs/decisions/0152).
+// over PCIe through the host depend on the machine: devices without rows get the median of the three
+// kinds of machines that were measured (docs/decisions/0166), and an interval that holds all.
 #pragma once
 
 #include <optional>

@@ -147,6 +147,26 @@ TEST_CASE("double binary trees: every rank sends up and down, few are inner node
   }
 }
 
+// Four ranks on each of two nodes: S (1 + 1/4) by NVLink as in kNvls, and alongside S/4 through the NIC
+// in each direction, which has a fifth of the bytes and of the rate.
+TEST_CASE("a tree of NVLink SHARP sends within nodes and between them at once") {
+  const Result<Schedule> s = schedule(Kind::kAllReduce, Algorithm::kNvlsTree, {8, 4});
+  REQUIRE(s);
+  CHECK(s->local.count == 2);
+  CHECK(s->busy == Approx(1.25));
+  REQUIRE(s->parts);
+  double within = 0, between = 0;
+  for (std::size_t i = 0; i < s->flows->flows().size(); ++i) {
+    const graph::MessageFlow& flow = s->flows->flows()[i];
+    if (flow.from != 0) continue;
+    const bool leaves = flow.to >= 4;
+    (leaves ? between : within) += flow.share * flow.count;
+    CHECK((*s->parts)[i] == Approx(leaves ? 0.2 : 1));
+  }
+  CHECK(within == Approx(1.25));
+  CHECK(between == Approx(0.25));
+}
+
 TEST_CASE("an uneven all-to-all takes at least what its busiest port needs") {
   // Rank 0 sends 0.5 to 1 and 0.25 to 2; rank 2 sends 0.5 to 1: the port into 1 carries 1.0.
   const Schedule s = uneven_all_to_all({{0, 0.5, 0.25}, {0, 0, 0}, {0, 0.5, 0}});
@@ -164,6 +184,8 @@ TEST_CASE("an unsupported case of an algorithm is an error that names the altern
         "algorithm 'ring' does not support all_to_all; pairwise, linear or two_dimensional");
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kNvls, {8, 4})) ==
         "algorithm 'nvls' stays within a node; ranks of one node");
+  CHECK(message(schedule(Kind::kAllGather, Algorithm::kNvlsTree, {8, 4})) ==
+        "algorithm 'nvls_tree' does not support all_gather; all_reduce");
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kRing, {6, 4})) ==
         "a group of 6 ranks, 4 per node, in 8 chunks, is not valid; at least 2 ranks, as many on "
         "every node, and at least one chunk");
