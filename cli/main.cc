@@ -213,8 +213,11 @@ void end_with_reader() {
 }
 
 /// Studies and searches run one simulation after another. Otherwise each returns its memory to the
-/// system and the next one requests it again, page by page, which took a third of some studies.
-void keep_memory() {
+/// system and the next one requests it again, page by page, which took a third of some studies. No
+/// more arenas keep memory than threads run at a time: pools of threads come and go, and each of
+/// theirs would keep the most that it ever had.
+void keep_memory(unsigned threads) {
+  ::mallopt(M_ARENA_MAX, static_cast<int>(threads));
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
   ::mallopt(M_TOP_PAD, 64 << 20);
@@ -281,7 +284,7 @@ int main(int argc, char** argv) {
     return usage_error(app, error);
   }
 
-  keep_memory();
+  keep_memory(globals.thread_count());
   end_on_signals();
   // The program that is recorded does not notice who reads our output.
   if (globals.output.empty() && !app.got_subcommand("profile")) end_with_reader();

@@ -48,6 +48,12 @@ class Writer {
       step();
     }
     if (wrong_) return tl::unexpected(std::move(*wrong_));
+    // The next stage uses the room that appending left.
+    program::RankProgram& program = result_.program;
+    program.ops.shrink_to_fit();
+    program.dependencies.shrink_to_fit();
+    program.first_dependency.shrink_to_fit();
+    program.device_work.shrink_to_fit();
     return std::move(result_);
   }
 

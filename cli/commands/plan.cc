@@ -198,7 +198,7 @@ Status judge_plans(Planned& planned, bool shown, const Globals& globals) {
   const step::Fidelity fidelity = *planned.request.confirm;
   if (fidelity != step::Fidelity::kClosed && shown)
     planned.confirmed = TRY(
-        referee_plans(best, planned.file.cluster, fidelity,
+        referee_plans(best, planned.file.spec, planned.file.cluster, fidelity,
                       planned.request.thorough ? kThoroughRefereeTime : kRefereeTime,
                       globals.thread_count(), globals.progress_of("confirming plans on SimGrid")));
   for (const auto& [common, chance] : {std::pair{kCommonError, &planned.chance},
@@ -272,6 +272,20 @@ Status warn_of_other_defaults(const PlanOptions& options, PredictedJob& first) {
   return {};
 }
 
+/// Gives the best step its run, for its timeline.
+Status run_again(Planned& planned) {
+  PredictedJob& best = planned.best.front();
+  step::Step again =
+      TRY(step::predict(best.file.spec, best.file.cluster,
+                        {.fidelity = best.fidelity,
+                         .unfold = planned.found.best.front().times.all_ranks.has_value(),
+                         .counterfactuals = false}));
+  best.step.job = std::move(again.job);
+  best.step.lowered = std::move(again.lowered);
+  best.step.timeline = std::move(again.timeline);
+  return {};
+}
+
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
   TRY(check_writable({options.files.perfetto}));
   if (is_serve_file(options.job_file)) return run_serving(options, globals, shared);
@@ -299,8 +313,8 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
     job.spec = spec_of(planned.file.spec, plan);
-    planned.best.push_back(
-        predicted_job(std::move(job), std::move(*plan.step), *planned.request.confirm));
+    planned.best.push_back(predicted_job(std::move(job), std::move(*plan.step),
+                                         std::move(plan.path), *planned.request.confirm));
   }
   TRY(warn_of_other_defaults(options, planned.best.front()));
   const step::Step& best = planned.best.front().step;
@@ -308,12 +322,15 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     planned.file.notes.push_back(feed_note(*planned.file.input, planned.file.cluster, best));
   for (const Warning& warning : best.warnings) globals.warn(to_string(warning));
   const Document document = plans_document(planned);
-  const RunView view = view_of(best.job, best.lowered, best.timeline);
-  TRY(write_timeline(options.files.perfetto, view.show));
   ReportDetails details;
-  if (!globals.report.empty()) {
-    TRY(try_changes(planned.best.front(), globals));
-    details = with_timeline(step_details(planned.best.front(), options.job_file), view);
+  if (!options.files.perfetto.empty() || !globals.report.empty()) {
+    TRY(run_again(planned));
+    const RunView view = view_of(best.job, best.lowered, best.timeline);
+    TRY(write_timeline(options.files.perfetto, view.show));
+    if (!globals.report.empty()) {
+      TRY(try_changes(planned.best.front(), globals));
+      details = with_timeline(step_details(planned.best.front(), options.job_file), view);
+    }
   }
   if (!options.emit) return answer_with(globals, document, Exit::kSuccess, details);
   TRY(write_report(globals, document, std::move(details)));

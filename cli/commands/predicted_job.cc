@@ -9,7 +9,6 @@
 #include "strategies/memory_savers.h"
 #include "strategies/step/devices.h"
 #include "strategies/step/fit_recompute.h"
-#include "strategies/step/path_parts.h"
 
 namespace rehearse::cli {
 namespace {
@@ -29,7 +28,8 @@ std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& s
 
 }  // namespace
 
-PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelity) {
+PredictedJob predicted_job(JobFile file, step::Step step, step::StepPath path,
+                           step::Fidelity fidelity) {
   const std::size_t devices = file.cluster.devices().size();
   if (step.layout.ranks() < devices)
     step.warnings.push_back(
@@ -39,7 +39,6 @@ PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelit
   cost::StepAccount account = account_of_step(file, step);
   std::vector<std::string> remedies = remedies_of(file.spec, step, file.cluster);
   const std::optional<double> steps = steps_to(file.target, step.layout);
-  program::PathParts path = step::path_parts(step);
   return PredictedJob{std::move(file),     std::move(step), std::move(account), fidelity,
                       std::move(remedies), steps,           std::move(path)};
 }
@@ -52,12 +51,15 @@ Result<PredictedJob> predict_job(const std::filesystem::path& path, const Predic
                                                     {.fidelity = of.fidelity,
                                                      .unfold = of.unfold,
                                                      .counterfactuals = of.counterfactuals,
-                                                     .timeline = of.timeline})));
+                                                     .timeline = of.timeline,
+                                                     .path = !of.timeline})));
   if (file.input) {
     TRY(in_file(path, feed(input::Feed(*file.input), file.cluster, step)));
     file.notes.push_back(feed_note(*file.input, file.cluster, step));
   }
-  return predicted_job(std::move(file), std::move(step), of.fidelity);
+  step::StepPath critical = step::path_of(step);
+  step::add_input(step, critical);
+  return predicted_job(std::move(file), std::move(step), std::move(critical), of.fidelity);
 }
 
 }  // namespace rehearse::cli

@@ -10,8 +10,9 @@
 
 namespace rehearse::cli {
 
-/// `step` is the predicted step of the file's job at this fidelity.
-PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelity);
+/// `step` is the predicted step of the file's job at this fidelity, and `path` its critical path.
+PredictedJob predicted_job(JobFile file, step::Step step, step::StepPath path,
+                           step::Fidelity fidelity);
 
 /// How a job file is predicted; the defaults are the file's own cluster, and all of a device.
 struct Prediction {

@@ -290,14 +290,10 @@ Document step_document(const PredictedJob& job) {
   d.show("carbon_per_step", "carbon", of_steps(account.carbon, 1));
   if (job.steps_to_target) d["to_target"] = target_fields(job);
   d.show("", "based on",
-         fmt::format("{}; {}", provenance_text(job.path.shares_by_provenance()),
+         fmt::format("{}; {}", provenance_text(job.path.parts.shares_by_provenance()),
                      conditions_text(job.file.spec)));
   const program::Occupancy& ranks = step.occupancy;
-  Attribution attribution{ranks, {}, job.path};
-  if (!step.fewer)
-    attribution.path_times = program::path_times(
-        step.lowered.graph, job::critical_path(step.job, step.lowered, step.timeline));
-  add_attribution(attribution, step.time, d);
+  add_attribution({ranks, job.path.times, job.path.parts}, step.time, d);
   d["host"] = {{"share", share(step.host_share)},
                {"launches_per_layer", step.block.launches},
                {"kernels_per_layer", step.block.kernels}};

@@ -7,7 +7,7 @@
 #include "cli/report/report.h"
 #include "cli/report/single_changes.h"
 #include "cost/step_account.h"
-#include "sim/program/path_parts.h"
+#include "strategies/step/path_parts.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {
@@ -19,7 +19,7 @@ struct PredictedJob {
   step::Fidelity fidelity;
   std::vector<std::string> remedies;  ///< changes that would make it fit; empty if it fits
   std::optional<double> steps_to_target = {};
-  program::PathParts path = {};            ///< the critical path of the step
+  step::StepPath path = {};                ///< the critical path of the step
   std::vector<SingleChange> changes = {};  ///< that shorten the step; empty if none were tried
 };
 

@@ -228,9 +228,9 @@ class Finder {
   Status look_again(FoundPlans& plans, const Question& question) const {
     Seconds sum = Seconds::s(0);
     while (!plans.best.front().times.all_ranks &&
-           (sum += plans.best.front().of_all_ranks) <= kTimeOfAnswer) {
+           (sum += plans.best.front().size.by_messages()) <= kTimeOfAnswer) {
       FoundPlan& first = plans.best.front();
-      step::Step step = TRY(predict(first, step::Fidelity::kMessage, true, value_decides()));
+      step::Step step = TRY(predict(first, for_figures(step::Fidelity::kMessage, true)));
       first.times.all_ranks = step.time.value;
       take(step, first);
       first.step = std::move(step);
@@ -255,12 +255,11 @@ class Finder {
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
       const bool all_ranks = unfold || plans[i].times.all_ranks.has_value();
-      step::Step step = TRY(plans[i].step && fidelity != step::Fidelity::kSimgrid
-                                ? completed(plans[i], fidelity, all_ranks)
-                                : predict(plans[i], fidelity, all_ranks));
+      step::Step step = TRY(completed(plans[i], fidelity, all_ranks));
       if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step.time.value;
       TRY(feed(plans[i], step, fidelity));
       take(step, plans[i]);
+      if (request_.timelines) step::add_input(step, plans[i].path);
       plans[i].step = std::move(step);
       return std::string();
     };
@@ -276,17 +275,17 @@ class Finder {
     std::mutex mutex;
     std::map<std::pair<double, std::size_t>, step::Step> best;  // by value and plan
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      step::Step step = TRY(predict(plans[i], fidelity, unfold, value_decides()));
+      step::PredictOptions how = for_figures(fidelity, unfold);
+      how.size = fidelity == step::Fidelity::kMessage && !unfold;
+      step::Step step = TRY(predict(plans[i], how));
       FoundPlan found = plans[i];
       take(step, found);
-      Seconds of_all_ranks = Seconds::s(0);
-      if (fidelity == step::Fidelity::kMessage && !unfold) {
-        const step::RunSize size = TRY(step::run_size(step, cluster_));
-        of_all_ranks = size.by_messages();
-      }
+      const step::RunSize size = step.size.value_or(plans[i].size);
       work::Packer packer;
       packer.put(step.time.value.s());
-      packer.put(of_all_ranks.s());
+      packer.put(size.ops);
+      packer.put(size.messages);
+      packer.put(static_cast<double>(size.ranks));
       packer.put(found.slower);
       packer.put(found.fuller);
       for (const double figure : found.figures) packer.put(figure);
@@ -310,7 +309,7 @@ class Finder {
       FoundPlan& plan = plans[i];
       work::Unpacker from(ran[i]);
       const Seconds alone = Seconds::s(from.number());
-      plan.of_all_ranks = Seconds::s(from.number());
+      plan.size = {from.number(), from.number(), static_cast<std::uint32_t>(from.number())};
       plan.slower = from.number();
       plan.fuller = from.number();
       for (double& figure : plan.figures) figure = from.number();
@@ -324,27 +323,30 @@ class Finder {
     return rank(plans, question);
   }
 
-  Result<step::Step> predict(const FoundPlan& plan, step::Fidelity fidelity, bool unfold,
-                             bool value_only = false) const {
-    return step::predict(spec_of(spec_, plan), cluster_, options_of(fidelity, unfold, value_only));
+  static step::PredictOptions without_run(step::Fidelity fidelity, bool unfold) {
+    return {.fidelity = fidelity, .unfold = unfold, .counterfactuals = false, .timeline = false};
+  }
+  step::PredictOptions for_figures(step::Fidelity fidelity, bool unfold) const {
+    step::PredictOptions options = without_run(fidelity, unfold);
+    options.value_only = value_decides();
+    return options;
+  }
+  Result<step::Step> predict(const FoundPlan& plan, const step::PredictOptions& options) const {
+    return step::predict(spec_of(spec_, plan), cluster_, options);
   }
 
-  /// The step of the run that ranked the plan, with its interval.
+  /// The step with its interval: of the run that ranked the plan, if that is there. Its path is found
+  /// before the runs of the interval, so that no two runs are held at a time.
   Result<step::Step> completed(FoundPlan& plan, step::Fidelity fidelity, bool unfold) const {
-    if (plan.step->fewer && request_.timelines) return predict(plan, fidelity, unfold);
-    step::Step step = std::move(*plan.step);
-    if (value_decides())
-      TRY(step::complete(step, spec_of(spec_, plan), cluster_,
-                         options_of(fidelity, unfold, false)));
+    const step::PredictOptions options = without_run(fidelity, unfold);
+    const bool ran = plan.step && plan.step->has_run() && fidelity != step::Fidelity::kSimgrid;
+    if (!ran && !request_.timelines) return predict(plan, options);
+    step::Step step =
+        ran ? std::move(*plan.step)
+            : TRY(predict(plan, {.fidelity = fidelity, .unfold = unfold, .value_only = true}));
+    if (request_.timelines) plan.path = step::path_of(step);
+    TRY(step::complete(step, spec_of(spec_, plan), cluster_, options));
     return step;
-  }
-
-  step::PredictOptions options_of(step::Fidelity fidelity, bool unfold, bool value_only) const {
-    return {.fidelity = fidelity,
-            .unfold = unfold,
-            .counterfactuals = false,
-            .value_only = value_only,
-            .timeline = request_.timelines && !value_only};
   }
 
   /// Sets the time that the step waits for its samples, found when plans were cut.

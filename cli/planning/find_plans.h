@@ -14,6 +14,7 @@
 #include "sim/cluster/cluster.h"
 #include "strategies/search/search.h"
 #include "strategies/search/space.h"
+#include "strategies/step/path_parts.h"
 #include "strategies/step/predict.h"
 #include "strategies/step/referee.h"
 
@@ -31,7 +32,8 @@ struct PlanRequest {
   double risk = 0.5;
   strategies::Axes axes = {};
   std::size_t keep = 10;
-  /// The steps of the best plans have timelines, which takes long with many microbatches.
+  /// The steps of the best plans are run with all their microbatches, as `simulate` does, and have
+  /// FoundPlan::path.
   bool timelines = true;
   /// If no plan fits, look for one that does without the given keys.
   bool look_beyond = true;
@@ -78,9 +80,10 @@ struct FoundPlan {
   /// Of the run step: what it stays below at the request's risk, and its peak, as factors of their
   /// values.
   double slower = 1, fuller = 1;
-  std::optional<step::Step> step = {};
+  std::optional<step::Step> step = {};  ///< without its run
+  step::StepPath path = {};             ///< with PlanRequest::timelines
   PlanTimes times = {};
-  Seconds of_all_ranks = Seconds::s(0);  ///< of running it with all ranks
+  step::RunSize size = {};  ///< if it was run by messages
 };
 
 struct FoundPlans {

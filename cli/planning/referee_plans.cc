@@ -10,19 +10,16 @@ namespace rehearse::cli {
 namespace {
 
 /// The number of first plans that fit, and the size of the next one.
-Confirmed affordable(const std::vector<FoundPlan>& plans, const cluster::Cluster& cluster,
-                     Seconds most) {
+Confirmed affordable(const std::vector<FoundPlan>& plans, Seconds most) {
   Confirmed confirmed;
   Seconds sum = Seconds::s(0);
   for (const FoundPlan& plan : plans) {
-    const Result<step::RunSize> size = step::run_size(*plan.step, cluster);
-    if (!size) return {confirmed.plans, size.error().diagnostics.front().problem};
-    sum += size->on_simgrid();
+    sum += plan.size.on_simgrid();
     if (sum > most) {
       confirmed.left_out = fmt::format(
           "{} messages among {} ranks would take about {} of processor time, more than the limit "
           "of {} for confirming; --fidelity simgrid runs it anyway",
-          grouped(static_cast<std::uint64_t>(size->messages)), grouped(size->ranks),
+          grouped(static_cast<std::uint64_t>(plan.size.messages)), grouped(plan.size.ranks),
           to_string(sum, 2), to_string(most, 2));
       break;
     }
@@ -33,12 +30,13 @@ Confirmed affordable(const std::vector<FoundPlan>& plans, const cluster::Cluster
 
 }  // namespace
 
-Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cluster& cluster,
-                                step::Fidelity ran, Seconds most, unsigned threads,
-                                const Progress& progress) {
+Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const step::Spec& spec,
+                                const cluster::Cluster& cluster, step::Fidelity ran, Seconds most,
+                                unsigned threads, const Progress& progress) {
   if (ran == step::Fidelity::kSimgrid) {
     for (FoundPlan& plan : plans) {
-      const Seconds messages = TRY(step::time_by_messages(*plan.step, cluster));
+      const program::Program job = TRY(step::program_of(spec_of(spec, plan), cluster));
+      const Seconds messages = TRY(step::time_by_messages(job, plan.plan.collectives, cluster));
       plan.times.refereed =
           step::Refereed{plan.step->time.value - plan.step->occupancy.input, messages};
     }
@@ -47,11 +45,12 @@ Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cl
   if (!engine::simgrid_available()) return Confirmed{0, "this build has no SimGrid"};
   if (const Status ok = engine::check_simgrid(); !ok)
     return Confirmed{0, ok.error().diagnostics.front().problem};
-  Confirmed confirmed = affordable(plans, cluster, most);
+  Confirmed confirmed = affordable(plans, most);
   // Each run has a separate process: a plan that one cannot carry does not affect the others.
   std::vector<std::string> refused(confirmed.plans);
   const auto run_one = [&](std::size_t i) -> Result<std::string> {
-    const Result<step::Refereed> refereed = step::referee(*plans[i].step, cluster);
+    const program::Program job = TRY(step::program_of(spec_of(spec, plans[i]), cluster));
+    const Result<step::Refereed> refereed = step::referee(job, plans[i].plan.collectives, cluster);
     if (refereed)
       plans[i].times.refereed = *refereed;
     else

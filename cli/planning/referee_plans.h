@@ -18,10 +18,10 @@ struct Confirmed {
 };
 
 /// Sets PlanTimes::refereed of the best plans, as many as fit in `most` processor time; of all plans
-/// if SimGrid has run them already (`ran`). Fails if progress asks to stop. REQUIRES: every plan has
-/// its step.
-Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cluster& cluster,
-                                step::Fidelity ran, Seconds most, unsigned threads,
-                                const Progress& progress);
+/// if SimGrid has run them already (`ran`). Fails if progress asks to stop. REQUIRES: the plans are of
+/// this job, and every one has its step and size.
+Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const step::Spec& spec,
+                                const cluster::Cluster& cluster, step::Fidelity ran, Seconds most,
+                                unsigned threads, const Progress& progress);
 
 }  // namespace rehearse::cli

@@ -184,12 +184,6 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) co
   request.confirm = fidelity;
   FoundPlans plans = TRY(find_plans(job.spec, cluster, request));
   step::Step& step = *plans.best.front().step;
-  // There are hundreds of offers, and what follows needs neither the run nor the cluster, which are
-  // large.
-  step.job = {};
-  step.lowered = {};
-  step.timeline = {};
-  step.fewer.reset();
   step::Spec spec = spec_of(job.spec, plans.best.front());
   cost::Stalls stalls = TRY(stalls_of(spec, cluster, step, fidelity));
   if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1)

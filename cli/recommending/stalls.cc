@@ -29,8 +29,9 @@ Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& c
                                const step::Step& step, step::Fidelity fidelity) {
   const Seconds alone = step.time.value - step.occupancy.input;
   const auto time_with = [&](cluster::LinkPart part) -> Result<Seconds> {
-    const step::Step other = TRY(step::predict(spec, cluster::with_ideal_links(cluster, part),
-                                               {.fidelity = fidelity, .value_only = true}));
+    const step::Step other =
+        TRY(step::predict(spec, cluster::with_ideal_links(cluster, part),
+                          {.fidelity = fidelity, .value_only = true, .timeline = false}));
     return std::min(other.time.value, alone);
   };
   if (step.layout.ranks() == 1)
@@ -57,8 +58,8 @@ Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluste
     joined = std::move(found);
   }
   const cluster::Cluster apart = TRY(cluster::with_one_device_per_node(*joined));
-  const step::Step other =
-      TRY(step::predict(spec, apart, {.fidelity = fidelity, .value_only = true}));
+  const step::Step other = TRY(
+      step::predict(spec, apart, {.fidelity = fidelity, .value_only = true, .timeline = false}));
   return step.time.value - step.occupancy.input - other.time.value;
 }
 

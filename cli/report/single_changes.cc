@@ -138,7 +138,7 @@ Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
   const auto consider = [&](const std::string& change, const step::Spec& edited,
                             const cluster::Cluster& on) {
     const Result<step::Step> predicted =
-        step::predict(edited, on, {.fidelity = fidelity, .value_only = true});
+        step::predict(edited, on, {.fidelity = fidelity, .value_only = true, .timeline = false});
     if (!predicted || predicted->memory.empty()) return;
     Seconds time = predicted->time.value;
     if (!(time < step.time.value * (1 - kLeastGain))) return;

@@ -138,7 +138,7 @@ std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes) {
   return std::make_unique<GzipFile>(std::move(plain));
 }
 
-Result<std::string> read_all(ByteSource& source, const std::string& name) {
+Result<std::string> read_all(ByteSource& source, const std::string& name, std::size_t most) {
   std::string bytes;
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   for (std::size_t read = kChunk; read == kChunk;) {
@@ -146,6 +146,8 @@ Result<std::string> read_all(ByteSource& source, const std::string& name) {
     bytes.resize(before + kChunk);
     read = source.read(std::span(bytes).subspan(before));
     bytes.resize(before + read);
+    if (bytes.size() > most)
+      return fail_in(name, "is too large", fmt::format("at most {} MiB", most >> 20));
   }
   if (!source.damage().empty()) return fail_in(name, source.damage());
   return bytes;

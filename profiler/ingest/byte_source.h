@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/file.h"
 #include "sim/base/result.h"
 
 namespace rehearse::ingest {
@@ -28,8 +29,10 @@ class ByteSource {
 /// Fails on a missing or unreadable file and on a folder. Detects gzip by the first bytes.
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path);
 
-/// All bytes. Fails, with the name in the message, if they ended early.
-Result<std::string> read_all(ByteSource& source, const std::string& name);
+/// All bytes. Fails, with the name in the message, if they ended early, or are more than `most`: a
+/// small file may hold any number of compressed ones.
+Result<std::string> read_all(ByteSource& source, const std::string& name,
+                             std::size_t most = kLargestFile);
 
 /// Bytes in memory, for tests and fuzzers. REQUIRES: `bytes` outlive the source.
 std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes);

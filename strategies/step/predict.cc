@@ -8,11 +8,13 @@
 #include "models/comm/scope_of_cluster.h"
 #include "models/job/program_ops.h"
 #include "models/job/roofline.h"
+#include "sim/base/check.h"
 #include "sim/graph/critical_path.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/step/devices.h"
 #include "strategies/step/fewer_microbatches.h"
 #include "strategies/step/fit_recompute.h"
+#include "strategies/step/path_parts.h"
 #include "strategies/step/run_program.h"
 #include "strategies/step/work.h"
 
@@ -60,16 +62,38 @@ Spread spread_of(const Spec& spec) {
   return spec.workload.experts_per_token > 0 ? Spread{0.8, 1.25} : Spread{};
 }
 
+program::Interval computing_of(const Spec& spec, const Work& work) {
+  const Spread spread = spread_of(spec);
+  return {work.fastest * spread.fastest, work.slowest * spread.slowest};
+}
+
+/// The same after measured steps.
+program::Interval computing_of_step(const Spec& spec, const Work& work) {
+  const std::optional<Known>& known = spec.conditions.known;
+  return known && !spec.conditions.measured ? known->factors[0] : computing_of(spec, work);
+}
+
+program::Interval links_of(bool calibrated) {
+  return calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
+                    : program::Interval{job::kFastestNetwork, job::kSlowestNetwork};
+}
+
+void set_intervals(Step& step, const Spec& spec, const Work& work, bool calibrated) {
+  step.computing = computing_of_step(spec, work);
+  step.links = links_of(calibrated);
+}
+
 /// Errors of compute, of communication and of the fixed time per step are taken as independent. The
 /// fixed time may overlap communication if it is the host's or the input's.
-Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
-                           const Conditions& conditions, Provenance provenance) {
+Estimate<Seconds> interval(const Step& step, program::Interval computing, bool calibrated,
+                           const PriceReach& network, const Conditions& conditions,
+                           Provenance provenance) {
   const Seconds exposed = step.communication;
   const Seconds rest = step.time.value - exposed;
-  const double down = std::hypot(rest.s() * (1 - step.computing.low),
+  const double down = std::hypot(rest.s() * (1 - computing.low),
                                  std::max(exposed * (1 - step.links.low), network.down).s(),
                                  std::min(step.fixed, exposed).s());
-  const double up = std::hypot(rest.s() * (step.computing.high - 1),
+  const double up = std::hypot(rest.s() * (computing.high - 1),
                                std::max(exposed * (step.links.high - 1), network.up).s(),
                                std::max(Seconds::s(0), conditions.most_fixed - step.fixed).s());
   // As for ops: the provenance of 1 % of the time does not determine that of the whole.
@@ -100,7 +124,79 @@ Result<Setting> setting_of(const Spec& spec, const cluster::Cluster& cluster,
   return Setting{std::move(devices), std::move(situation), std::move(job), options};
 }
 
+/// A program and its run.
+struct Ran {
+  program::Program job;
+  job::LoweredJob lowered;
+  graph::Timeline timeline;
+};
+
 Seconds length(const Ran& run) { return run.timeline.makespan().seconds(); }
+
+/// The time of launches of blocks on the critical path.
+Seconds host_time(const program::Program& job, const job::LoweredJob& lowered,
+                  const graph::Timeline& timeline) {
+  const job::ProgramOps ops(job, lowered, timeline);
+  Picoseconds sum(0);
+  for (const graph::PathStep& each : program::critical_path(timeline, ops))
+    if (lowered.graph.category(each.op) == graph::Category::kHost &&
+        ops.purpose(each.op).launch > 0)
+      sum += each.end - each.begin;
+  return sum.seconds();
+}
+
+/// What the interval and the account of a step take from its run.
+struct Facts {
+  program::Occupancy occupancy = {};
+  Seconds host = Seconds::s(0);  ///< launches of blocks on the critical path
+  PriceReach reach = {};
+  bool calibrated = false;  ///< every price of a collective
+};
+
+/// What a prediction needs of a run, which is large and need not last longer than it takes to find
+/// this.
+struct Sums {
+  Seconds length;
+  std::optional<Facts> facts = {};
+  std::optional<RunSize> size = {};
+  std::optional<program::PathParts> path = {};
+};
+struct Wanted {
+  bool facts = false, size = false;
+  std::optional<program::Interval> path = {};  ///< the interval of computing on it
+};
+
+bool is_calibrated(const job::LoweredJob& lowered) {
+  return !lowered.pricings.empty() &&
+         std::ranges::all_of(lowered.pricings, [](const job::Pricing& p) { return p.calibrated; });
+}
+
+void drop(job::LoweredJob& lowered) {
+  const bool folded = lowered.folded;
+  lowered = {};
+  lowered.folded = folded;
+}
+
+/// The sums of the whole step, from those of runs with few microbatches and with more.
+Sums whole(const Sums& few, const Sums& more, double further) {
+  const auto at_end = [further](const auto& with_few, const auto& with_more) {
+    return with_more * (1 + further) + with_few * -further;
+  };
+  Sums all{.length = at_end(few.length, more.length), .facts = more.facts, .size = more.size};
+  if (all.facts) {
+    all.facts->occupancy = at_end(few.facts->occupancy, more.facts->occupancy);
+    all.facts->host = at_end(few.facts->host, more.facts->host);
+    PriceReach& reach = all.facts->reach;
+    reach.down = std::max(Seconds::s(0), at_end(few.facts->reach.down, reach.down));
+    reach.up = std::max(Seconds::s(0), at_end(few.facts->reach.up, reach.up));
+  }
+  if (all.size) {
+    all.size->ops = at_end(few.size->ops, more.size->ops);
+    all.size->messages = at_end(few.size->messages, more.size->messages);
+  }
+  if (more.path) all.path = path_of_whole(*few.path, *more.path, further);
+  return all;
+}
 
 /// Runs a layout: once unchanged, and again without one part.
 class Runner {
@@ -118,34 +214,59 @@ class Runner {
                                      {.fidelity = options_.fidelity, .fold = !options_.unfold}));
     return Ran{std::move(job), std::move(run.lowered), std::move(run.timeline)};
   }
-  Result<PriceReach> reach(const program::Program& job, const job::LoweredJob& lowered,
-                           const graph::Timeline& timeline) const {
-    return reach_of_prices(job, cluster_, rules_of(spec_, Fidelity::kClosed), !options_.unfold,
-                           options_.fidelity, lowered, timeline.makespan().seconds());
+  /// Frees what it needs no longer, unless it `keeps` the run: another one follows.
+  Result<Facts> facts(program::Program& job, job::LoweredJob& lowered, graph::Timeline& timeline,
+                      bool keeps) const {
+    Facts facts{.occupancy = job::mean(job::occupancy(job, lowered, timeline)),
+                .host = host_time(job, lowered, timeline),
+                .calibrated = is_calibrated(lowered)};
+    const Seconds length = timeline.makespan().seconds();
+    // The error of a measured price is in the links; any other price has its own interval.
+    const bool reaches = !lowered.collectives.empty() &&
+                         (!facts.calibrated || lowered.provenance >= Provenance::kExtrapolated);
+    if (!keeps) {
+      timeline = {};
+      if (options_.fidelity == Fidelity::kClosed)
+        job = {};
+      else
+        drop(lowered);
+    }
+    if (reaches)
+      facts.reach = TRY(reach_of_prices(job, cluster_, rules_of(spec_, Fidelity::kClosed),
+                                        !options_.unfold, options_.fidelity, lowered, length));
+    return facts;
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
     return time(without(layout, free));
   }
 
-  /// The runs of few of the microbatches; absent where the step has to be run as a whole.
-  Result<std::optional<std::pair<FewerRun, Ran>>> few(const workload::Layout& layout) const {
+  /// From runs of few of the microbatches, one at a time; absent where the step has to be run as a
+  /// whole.
+  Result<std::optional<Sums>> few(const workload::Layout& layout, Wanted wanted) const {
     for (std::uint32_t fill = kLeastFill;; fill *= 2) {
       const auto fewer = fewer_microbatches(layout, {&spec_.training, &spec_.plan}, fill);
       if (!fewer) return std::nullopt;
-      const Ran least = TRY(run(fewer->least));
-      FewerRun few{TRY(run(fewer->few)), fewer->further};
-      Ran more = TRY(run(fewer->more));
-      if (repeats(length(least), length(few), length(more)))
-        return std::pair(std::move(few), std::move(more));
+      const Sums least = TRY(run_for(fewer->least, {})), few = TRY(run_for(fewer->few, wanted)),
+                 more = TRY(run_for(fewer->more, wanted));
+      if (repeats(least.length, few.length, more.length)) return whole(few, more, fewer->further);
     }
   }
 
  private:
+  Result<Sums> run_for(const workload::Layout& layout, Wanted wanted) const {
+    Ran run = TRY(this->run(layout));
+    Sums sums{length(run)};
+    if (wanted.size) sums.size = TRY(run_size(run.job, spec_.plan.collectives, cluster_));
+    if (wanted.path)
+      sums.path = job::path_parts(run.job, run.lowered, run.timeline, *wanted.path,
+                                  links_of(is_calibrated(run.lowered)));
+    if (wanted.facts) sums.facts = TRY(facts(run.job, run.lowered, run.timeline, false));
+    return sums;
+  }
   Result<Seconds> time(const workload::Layout& layout) const {
-    if (const auto runs = TRY(few(layout)))
-      return runs->first.whole(length(runs->first), length(runs->second));
-    const Ran all = TRY(run(layout));
-    return length(all);
+    std::optional<Sums> sums = TRY(few(layout, {}));
+    if (!sums) sums = TRY(run_for(layout, {}));
+    return sums->length;
   }
 
   const Spec& spec_;
@@ -155,40 +276,11 @@ class Runner {
   const PredictOptions& options_;
 };
 
-/// The time of launches of blocks on the critical path.
-Seconds host_time(const program::Program& job, const job::LoweredJob& lowered,
-                  const graph::Timeline& timeline) {
-  const job::ProgramOps ops(job, lowered, timeline);
-  Picoseconds sum(0);
-  for (const graph::PathStep& each : program::critical_path(timeline, ops))
-    if (lowered.graph.category(each.op) == graph::Category::kHost &&
-        ops.purpose(each.op).launch > 0)
-      sum += each.end - each.begin;
-  return sum.seconds();
-}
-
-program::Occupancy mean_occupancy(const program::Program& job, const job::LoweredJob& lowered,
-                                  const graph::Timeline& timeline) {
-  return job::mean(job::occupancy(job, lowered, timeline));
-}
-
-/// A sum over the ops of the whole step.
-template <class Sum>
-auto over_step(const Step& step, Sum sum) {
-  auto all = sum(step.job, step.lowered, step.timeline);
-  if (const auto& few = step.fewer)
-    return few->whole(sum(few->job, few->lowered, few->timeline), all);
-  return all;
-}
-
-Result<PriceReach> reach_of_prices(const Step& step, const Runner& runner) {
-  PriceReach reach = TRY(runner.reach(step.job, step.lowered, step.timeline));
-  if (const auto& few = step.fewer) {
-    const PriceReach other = TRY(runner.reach(few->job, few->lowered, few->timeline));
-    reach.down = std::max(Seconds::s(0), few->whole(other.down, reach.down));
-    reach.up = std::max(Seconds::s(0), few->whole(other.up, reach.up));
-  }
-  return reach;
+/// Takes the run from a step that does not keep it.
+Result<Facts> facts_of(Step& step, const Runner& runner, bool keeps) {
+  Facts facts = TRY(runner.facts(step.job, step.lowered, step.timeline, keeps));
+  if (!keeps) step.drop_run();
+  return facts;
 }
 
 /// The effect of each kind of communication: the step without it.
@@ -241,7 +333,7 @@ bool through_host(const workload::Layout& layout, const cluster::Cluster& cluste
 }
 
 /// The interval of a step, and what it depends on. `work`: of the step's layout.
-Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
+Status complete(Step& step, const Facts& facts, const Spec& spec, const cluster::Cluster& cluster,
                 const Setting& setting, const Work& work) {
   const Runner runner(spec, cluster, setting);
   Situation situation = setting.situation;
@@ -251,27 +343,17 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                     .sends = true,
                     .copies = true}));
   step.communication = std::max(Seconds::s(0), all - free);
-  step.occupancy = over_step(step, mean_occupancy);
+  step.occupancy = facts.occupancy;
   if (step.block.launches > Seconds::s(0) && all > Seconds::s(0))
-    step.host_share = over_step(step, host_time) / all;
+    step.host_share = facts.host / all;
   if (setting.options.counterfactuals) TRY(compare(step, runner));
-  const bool calibrated = !step.lowered.pricings.empty() &&
-                          std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
-                                      [](const job::Pricing& p) { return p.calibrated; });
+  const bool calibrated = facts.calibrated;
   Provenance conditions = Provenance::kRecorded;
   for (const DeviceKind& kind : setting.devices.kinds())
     conditions = std::max(conditions, kind.conditions.provenance);
-  const Spread spread = spread_of(spec);
-  step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
-  step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
-                          : program::Interval{job::kFastestNetwork, job::kSlowestNetwork};
-  PriceReach network;
-  // The error of a measured price is in `links`; any other price has its own interval.
-  if (!step.lowered.collectives.empty() &&
-      (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated))
-    network = TRY(reach_of_prices(step, runner));
-  step.time =
-      interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
+  set_intervals(step, spec, work, calibrated);
+  step.time = interval(step, computing_of(spec, work), calibrated, facts.reach, spec.conditions,
+                       std::max(work.provenance, conditions));
   const std::optional<Known>& known = spec.conditions.known;
   if (!spec.conditions.measured) {
     situation.host_share = step.host_share;
@@ -283,7 +365,6 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                                          step.regime.name) != known->regimes.end();
     step.time = unmeasured;
     if (known) {
-      step.computing = known->factors[0];
       step.time =
           interval_of(step.time, shares_of(step, spec.conditions, situation.nodes > 1), *known);
       if (!seen) step.time = widened(step.time, beyond_factors(step.regime));
@@ -341,6 +422,12 @@ job::Rules rules_of(const Spec& spec, Fidelity fidelity) {
   return rules;
 }
 
+void Step::drop_run() {
+  job = {};
+  drop(lowered);
+  timeline = {};
+}
+
 Estimate<double> Step::samples_per_s() const {
   const double samples = layout.samples_per_step;
   return mapped(time, [&](Seconds step) { return samples / std::max(step.s(), 1e-12); });
@@ -366,27 +453,45 @@ ByFactor<double> shares_of(const Step& step, const Conditions& conditions, bool 
           over_nodes ? exposed : 0, std::min(step.fixed, conditions.fixed) / all};
 }
 
+Result<program::Program> program_of(const Spec& spec, const cluster::Cluster& cluster) {
+  const workload::Layout layout = TRY(lay_out_on(cluster, spec.workload, spec.training, spec.plan));
+  const Setting setting = TRY(setting_of(spec, cluster, layout, {}));
+  return strategies::job_of(layout, setting.devices.prices(), setting.job);
+}
+
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options) {
   workload::Layout layout = TRY(lay_out_on(cluster, spec.workload, spec.training, spec.plan));
   const Setting setting = TRY(setting_of(spec, cluster, layout, options));
   const Runner runner(spec, cluster, setting);
-  auto few = options.value_only || !options.timeline ? TRY(runner.few(layout))
-                                                     : std::optional<std::pair<FewerRun, Ran>>();
-  Ran whole = few ? std::move(few->second) : TRY(runner.run(layout));
-  Seconds all = length(whole);
-  if (few) all = few->first.whole(length(few->first), all);
   const Devices& devices = setting.devices;
   const Work work = work_of(layout, devices, setting.job);
+  std::optional<Sums> sums;
+  std::optional<Ran> run;
+  if (!options.timeline) {
+    Wanted wanted{.facts = !options.value_only, .size = options.size};
+    if (options.path) wanted.path = computing_of_step(spec, work);
+    sums = TRY(runner.few(layout, wanted));
+  }
+  if (!sums) {
+    run = TRY(runner.run(layout));
+    sums = Sums{length(*run)};
+    if (options.size) sums->size = TRY(run_size(run->job, spec.plan.collectives, cluster));
+  }
+  const Seconds all = sums->length;
   const double replicas = layout.ranks();
   Step step{.layout = std::move(layout),
-            .job = std::move(whole.job),
-            .lowered = std::move(whole.lowered),
-            .timeline = std::move(whole.timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
             .fixed = work.fixed,
-            .block = work.block};
-  if (few) step.fewer = std::move(few->first);
+            .block = work.block,
+            .size = sums->size,
+            .path = std::move(sums->path)};
+  if (run) {
+    step.job = std::move(run->job);
+    step.lowered = std::move(run->lowered);
+    step.timeline = std::move(run->timeline);
+    set_intervals(step, spec, work, is_calibrated(step.lowered));
+  }
   step.memory = TRY(memory_on(step.layout, cluster));
   step.host_memory = host_memory(step.layout, cluster);
   step.model_flops = work.model * replicas;
@@ -400,14 +505,19 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   }
   step.share_by_provenance = work.share_by_provenance;
   if (options.value_only) return step;
-  TRY(complete(step, spec, cluster, setting, work));
+  if (options.path && step.has_run()) step.path = path_of(step).parts;
+  if (!sums->facts) sums->facts = TRY(facts_of(step, runner, options.timeline));
+  TRY(complete(step, *sums->facts, spec, cluster, setting, work));
   return step;
 }
 
 Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                 const PredictOptions& options) {
+  REHEARSE_CHECK(step.has_run());
   const Setting setting = TRY(setting_of(spec, cluster, step.layout, options));
-  return complete(step, spec, cluster, setting, work_of(step.layout, setting.devices, setting.job));
+  const Facts facts = TRY(facts_of(step, Runner(spec, cluster, setting), options.timeline));
+  return complete(step, facts, spec, cluster, setting,
+                  work_of(step.layout, setting.devices, setting.job));
 }
 
 }  // namespace rehearse::step

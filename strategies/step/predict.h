@@ -16,9 +16,12 @@ struct PredictOptions {
   /// Only one run, without those that the interval of the step needs: `Step::time` is its value
   /// alone, and communication, occupancy and the regime are not known.
   bool value_only = false;
-  /// Without it, a step with many microbatches may come from runs with few (fewer_microbatches.h),
-  /// as with `value_only`: to 1e-4 of its length the same step.
+  /// The step keeps its run. Without this, one with many microbatches may come from runs with few
+  /// (fewer_microbatches.h): to 1e-4 of its length the same step. Only complete() takes the run from
+  /// a step that was run as a whole for its value.
   bool timeline = true;
+  bool size = false;  ///< count the run with all ranks: Step::size
+  bool path = false;  ///< without the timeline: Step::path
   /// The cost of ops; all shipped calibrations, unless a validation withholds some.
   std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
 };
@@ -29,7 +32,11 @@ struct PredictOptions {
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options);
 
-/// Adds the rest to a step that was predicted as a value only, without running it again.
+/// The program of the step that predict() runs. Fails as predict() does.
+Result<program::Program> program_of(const Spec& spec, const cluster::Cluster& cluster);
+
+/// Adds the rest to a step that was predicted as a value only, without running it again; takes its
+/// run, unless there is PredictOptions::timeline. REQUIRES: the step has its run.
 /// REQUIRES: the same spec, cluster and options, apart from `value_only`; a timeline only if the step
 /// has one.
 Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,

@@ -20,9 +20,11 @@
 #include "sim/graph/timeline.h"
 #include "sim/program/occupancy.h"
 #include "sim/program/origin.h"
+#include "sim/program/path_parts.h"
 #include "strategies/plan.h"
 #include "strategies/step/conditions.h"
 #include "strategies/step/host_memory.h"
+#include "strategies/step/run_size.h"
 
 namespace rehearse::step {
 
@@ -60,32 +62,13 @@ struct DeviceUse {
   Seconds busy;  ///< computing, over all devices of the kind
 };
 
-/// A program and its run.
-struct Ran {
-  program::Program job;
-  job::LoweredJob lowered;
-  graph::Timeline timeline;
-};
-
-/// The run of a step with fewer microbatches than that of `Step::job`, which has fewer than the step.
-struct FewerRun : Ran {
-  double further = 0;  ///< as in fewer_microbatches.h
-
-  /// A sum over the ops of the whole step, from those over the ops of both runs.
-  template <class Sum>
-  Sum whole(const Sum& with_few, const Sum& with_more) const {
-    return with_more * (1 + further) + with_few * -further;
-  }
-};
-
 struct Step {
   workload::Layout layout;
-  program::Program job;
-  job::LoweredJob lowered;
-  graph::Timeline timeline;
-  /// Present: `job`, `lowered` and `timeline` are of a step with few microbatches, and `time` and
-  /// what follows of the step with all. Only without PredictOptions::timeline.
-  std::optional<FewerRun> fewer = {};
+  // The run, which has millions of ops where many stages have many microbatches; all empty if the
+  // step has none (has_run()).
+  program::Program job = {};
+  job::LoweredJob lowered = {};
+  graph::Timeline timeline = {};
   Estimate<Seconds> time;
   /// What limits the step, which widens the interval of `time`, stalls included. `stall` is how much
   /// of the upper end is for runs that stall.
@@ -112,7 +95,12 @@ struct Step {
   FlopRate peak = FlopRate::flop_per_s(0);           ///< of all ranks, for the dtype
   std::array<double, 4> share_by_provenance = {};    ///< of compute time, by Provenance
   std::vector<Warning> warnings = {};
+  std::optional<RunSize> size = {};             ///< with PredictOptions::size
+  std::optional<program::PathParts> path = {};  ///< with PredictOptions::path
 
+  bool has_run() const { return !job.programs.empty(); }
+  /// Frees the run, except for LoweredJob::folded.
+  void drop_run();
   Estimate<double> samples_per_s() const;
   /// The fullest device or host: what it needs ÷ what it has.
   double memory_share() const;

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include "strategies/step/fewer_microbatches.h"
 #include "strategies/step/path_parts.h"
 #include "tests/support/a100_nodes.h"
 #include "tests/support/random.h"
@@ -34,7 +35,7 @@ Spec random_spec(test::Random& random) {
 
 TEST_CASE("few microbatches: times, occupancy and intervals are those of the whole step") {
   const cluster::Cluster cluster = test::a100_nodes(2);
-  std::size_t fewer = 0, ops = 0, all_ops = 0;
+  std::size_t fewer = 0, microbatches = 0, all_microbatches = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     test::Random random(seed);
@@ -45,14 +46,18 @@ TEST_CASE("few microbatches: times, occupancy and intervals are those of the who
     const Result<Step> whole = predict(spec, cluster, options);
     if (!whole) continue;  // a schedule that the plan cannot have
     options.timeline = false;
+    options.path = true;
     const Result<Step> step = predict(spec, cluster, options);
     INFO((step ? "" : to_string(step.error())));
     REQUIRE(step);
-    CHECK_FALSE(whole->fewer);
-    if (!step->fewer) continue;
+    CHECK(whole->has_run());
+    CHECK_FALSE(step->has_run());
+    const std::optional<FewerMicrobatches> of_few =
+        fewer_microbatches(step->layout, {&spec.training, &spec.plan}, kLeastFill);
+    if (!of_few) continue;
     ++fewer;
-    ops += step->lowered.graph.size();
-    all_ops += whole->lowered.graph.size();
+    microbatches += of_few->more.microbatches;
+    all_microbatches += step->layout.microbatches;
     const double length = whole->time.value.s();
     const auto equal = [&](Seconds a, Seconds b) {
       return a.s() == Approx(b.s()).epsilon(0).margin(2e-4 * length);
@@ -69,7 +74,7 @@ TEST_CASE("few microbatches: times, occupancy and intervals are those of the who
           &program::Occupancy::launch, &program::Occupancy::idle, &program::Occupancy::recompute,
           &program::Occupancy::optimizer})
       CHECK(equal(a.*part, b.*part));
-    const program::PathParts path = path_parts(*step), whole_path = path_parts(*whole);
+    const program::PathParts path = path_of(*step).parts, whole_path = path_of(*whole).parts;
     double path_length = 0;
     for (const program::PathPart& part : path.parts) path_length += part.time.seconds().s();
     CHECK(path_length == Approx(length).epsilon(1e-3));
@@ -83,7 +88,7 @@ TEST_CASE("few microbatches: times, occupancy and intervals are those of the who
     CHECK(memory::fullest(step->memory).peak.value == memory::fullest(whole->memory).peak.value);
   }
   CHECK(fewer >= 15);
-  CHECK(ops < all_ops / 2);
+  CHECK(microbatches < all_microbatches / 2);
 }
 
 }  // namespace

@@ -38,5 +38,13 @@ TEST_CASE("a document truncated at any byte keeps the window, even if elements a
   CHECK(whole.members == 2);
 }
 
+TEST_CASE("a file that is read as a whole has a largest size") {
+  const std::string bytes(5000, 'x');
+  CHECK(read_all(*bytes_in_memory(bytes), "table.csv", 5000) == bytes);
+  const Result<std::string> more = read_all(*bytes_in_memory(bytes), "table.csv", 4999);
+  REQUIRE_FALSE(more);
+  CHECK(to_string(more.error()).find("table.csv: is too large; at most ") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace rehearse::ingest

@@ -55,7 +55,7 @@ struct Predicted {
 };
 Predicted predicted_path(const Spec& spec, const cluster::Cluster& cluster, Fidelity fidelity) {
   Step step = test::predicted(spec, cluster, fidelity);
-  PathParts path = path_parts(step);
+  PathParts path = path_of(step).parts;
   return {std::move(step), std::move(path)};
 }
 
@@ -171,7 +171,9 @@ TEST_CASE("waiting for samples is a separate part") {
   REQUIRE(step);
   step->occupancy.input = Seconds::ms(50);
   step->time.value += Seconds::ms(50);
-  const PathParts path = path_parts(*step);
+  StepPath with_input = path_of(*step);
+  add_input(*step, with_input);
+  const PathParts& path = with_input.parts;
   CHECK(of_kind(path, PartKind::kInput).s() == Approx(0.05));
   CHECK(path.total() == Picoseconds::from(step->time.value));
 }

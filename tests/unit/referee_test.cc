@@ -22,15 +22,16 @@ cluster::Cluster nodes(int count) {
   return std::move(*cluster);
 }
 
-step::Step step_of(const strategies::Plan& plan, const cluster::Cluster& cluster,
-                   double global_batch = 64) {
-  const step::Spec spec{
-      .workload = test::tiny_gpt(
-          {.hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 32000, .layers = 8}),
-      .training = {.global_batch = global_batch, .microbatch = 4},
-      .plan = plan,
-      .conditions = {}};
-  Result<step::Step> step = step::predict(spec, cluster, {.counterfactuals = false});
+step::Spec spec_of(const strategies::Plan& plan, double global_batch = 64) {
+  return {.workload = test::tiny_gpt(
+              {.hidden = 1024, .heads = 16, .sequence = 1024, .vocabulary = 32000, .layers = 8}),
+          .training = {.global_batch = global_batch, .microbatch = 4},
+          .plan = plan,
+          .conditions = {}};
+}
+
+step::Step step_of(const strategies::Plan& plan, const cluster::Cluster& cluster) {
+  Result<step::Step> step = step::predict(spec_of(plan), cluster, {.counterfactuals = false});
   INFO((step ? "" : to_string(step.error())));
   REQUIRE(step);
   return std::move(*step);
@@ -49,7 +50,7 @@ TEST_CASE("The size of a run with all ranks is counted without building it") {
   const cluster::Cluster cluster = nodes(1);
   for (const strategies::Plan& plan : kPlans) {
     const step::Step step = step_of(plan, cluster);
-    const Result<step::RunSize> size = step::run_size(step, cluster);
+    const Result<step::RunSize> size = step::run_size(step.job, {}, cluster);
     REQUIRE(size);
     job::Rules rules;
     rules.calibrated = true;
@@ -70,10 +71,10 @@ TEST_CASE("SimGrid agrees with messages of all ranks, in which kinds of communic
   const cluster::Cluster cluster = nodes(1);
   for (const strategies::Plan& plan : kPlans) {
     const step::Step step = step_of(plan, cluster);
-    const Result<step::Refereed> refereed = step::referee(step, cluster);
+    const Result<step::Refereed> refereed = step::referee(step.job, {}, cluster);
     REQUIRE(refereed);
     CHECK(refereed->simgrid / refereed->messages == Approx(1).epsilon(1e-8));
-    const Result<Seconds> messages = step::time_by_messages(step, cluster);
+    const Result<Seconds> messages = step::time_by_messages(step.job, {}, cluster);
     REQUIRE(messages);
     CHECK(*messages == refereed->messages);
   }
@@ -125,24 +126,33 @@ TEST_CASE("Plans are ranked by their contention: stages of one PCIe tree slow ea
 }
 
 TEST_CASE("Plans are confirmed in order, as many as their counts allow") {
-  const auto plan_of = [](step::Step step) {
-    cli::FoundPlan plan;
-    plan.times.message = step.time.value;
-    plan.step = std::move(step);
+  const cluster::Cluster cluster = nodes(1);
+  const auto plan_of = [&](const step::Spec& spec) {
+    // Without a run where there are many microbatches: its size is that of the whole step.
+    Result<step::Step> step =
+        step::predict(spec, cluster, {.value_only = true, .timeline = false, .size = true});
+    REQUIRE(step);
+    cli::FoundPlan plan{.training = spec.training, .plan = spec.plan, .figures = {}};
+    plan.times.message = step->time.value;
+    plan.size = *step->size;
+    step->drop_run();
+    plan.step = std::move(*step);
     return plan;
   };
-  const cluster::Cluster cluster = nodes(1);
   std::vector<cli::FoundPlan> plans;
-  for (const strategies::Plan& plan : kPlans) plans.push_back(plan_of(step_of(plan, cluster)));
+  for (const strategies::Plan& plan : kPlans) plans.push_back(plan_of(spec_of(plan)));
   // Sums of tensor parallelism in 4 096 microbatches.
-  step::Step large = step_of({.tensor = 8}, cluster, 16384);
-  const Result<step::RunSize> size = step::run_size(large, cluster);
-  REQUIRE(size);
-  REQUIRE(size->on_simgrid() > cli::kRefereeTime);
-  plans.insert(plans.begin() + 2, plan_of(std::move(large)));
+  const step::Spec many = spec_of({.tensor = 8}, 16384);
+  const cli::FoundPlan large = plan_of(many);
+  const Result<program::Program> program = step::program_of(many, cluster);
+  REQUIRE(program);
+  CHECK(large.size.ops == Approx(static_cast<double>(program->ops())));
+  REQUIRE(large.size.on_simgrid() > cli::kRefereeTime);
+  plans.insert(plans.begin() + 2, large);
 
+  const step::Spec job = spec_of({});
   const Result<cli::Confirmed> confirmed =
-      cli::referee_plans(plans, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 2, {});
+      cli::referee_plans(plans, job, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 2, {});
   REQUIRE(confirmed);
   if (!engine::simgrid_available()) {
     CHECK(confirmed->plans == 0);
@@ -157,11 +167,12 @@ TEST_CASE("Plans are confirmed in order, as many as their counts allow") {
 
   // As many threads as one likes: the same times.
   const step::Refereed before = *plans[1].times.refereed;
-  REQUIRE(cli::referee_plans(plans, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 1, {}));
+  REQUIRE(
+      cli::referee_plans(plans, job, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 1, {}));
   CHECK(plans[1].times.refereed->simgrid == before.simgrid);
   // Asked to stop.
-  CHECK_FALSE(cli::referee_plans(plans, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 1,
-                                 [](double) { return false; }));
+  CHECK_FALSE(cli::referee_plans(plans, job, cluster, step::Fidelity::kMessage, cli::kRefereeTime,
+                                 1, [](double) { return false; }));
 }
 
 }  // namespace rehearse
