@@ -270,7 +270,8 @@ Value next_rows(const Calibrated& c) {
 }
 
 Document document_of(const Calibrated& c, const Globals& globals) {
-  Document d{.command = "calibrate", .rows = "jobs"};
+  Document d{
+      .command = "calibrate", .rows = "jobs", .methods = {Method::kMessages, Method::kClosed}};
   d.line(fmt::format("factors on the parts of a step from {}, residual {:.2f} %",
                      counted(c.rows.size(), "measured step"), c.fit.residual * 100));
   d["rows"] = c.rows.size();

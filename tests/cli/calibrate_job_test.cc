@@ -38,6 +38,7 @@ TEST_CASE("a measured step corrects the part that it consists of, and simulate t
   CHECK(json["scale"] > 1.01);
   CHECK(json["scale"] < 1.2);
   CHECK(json["warnings"].empty());
+  CHECK(json["methods"][0]["name"] == "message");
   // The host of this step is hidden by its kernels, and there is no network.
   CHECK(json["factors"][2]["factor"] == 1);
 

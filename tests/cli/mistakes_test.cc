@@ -101,6 +101,19 @@ TEST_CASE("values of options that cannot be read are wrong usage in every comman
   }
 }
 
+TEST_CASE("a number with a letter or commas, in a job file, is told as it must be written") {
+  const std::string rest =
+      "training: {global_batch: 8, microbatch: 1}\n"
+      "cluster: {device: h100_sxm5_80, devices_per_node: 1, nodes: 1}\n";
+  for (const auto& [given, meant] :
+       {std::pair{"8k", "8000 or 8192"}, {"'8,192'", "8192"}, {"8Ki", "8192"}}) {
+    const std::string job =
+        fmt::format("workload: {{model: gpt2_small, sequence: {}}}\n{}", given, rest);
+    test::check_failed(test::rehearse({"simulate", test::write_scratch("job.yaml", job).string()}),
+                       1, fmt::format("is not a number; {}", meant));
+  }
+}
+
 TEST_CASE("suggestions never lead to another quantity or another device") {
   const auto errors = [](const Words& words) { return test::rehearse(words).errors; };
   const auto has = [](const std::string& text, const char* part) {
