@@ -239,15 +239,16 @@ TEST_CASE("study: layer separation against a parameter server, on as many device
   CHECK(ran.code == (study["verdict"] == "missed" ? 1 : 0));
   CHECK(study["expected"]["low"] == 1.34);
   CHECK(study["expected"]["high"] == 13.9);
-  REQUIRE(study["points"].size() == 6 * 3 * 2);
+  REQUIRE(study["points"].size() == 6 * 7 * 2);
   for (const Json& point : study["points"])
     for (const Json& job : point["jobs"]) {
-      CHECK(job["ranks"] == 10);
+      CHECK(std::to_string(int(job["ranks"])) == point["parameters"][2]["setting"]);
       CHECK(job["fits"] == true);
     }
-  const Json& vgg = study["points"][6];
+  const Json& vgg = study["points"][7 * 2 + 2 * 2];
   REQUIRE(vgg["parameters"][0]["setting"] == "vgg16");
-  REQUIRE(vgg["parameters"][2]["setting"] == "1");
+  REQUIRE(vgg["parameters"][2]["setting"] == "10");
+  REQUIRE(vgg["parameters"][3]["setting"] == "1");
   // At least one way of the server's port, at most both, one after the other.
   const double served = vgg["jobs"][0]["step_time"]["value"];
   CHECK(served > 3.98);
