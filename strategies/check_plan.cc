@@ -50,7 +50,7 @@ bool has_divided_op(const Workload& w) {
 
 Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
   if (tensor > 1 && !has_divided_op(w))
-    return fail(fmt::format("tensor {} divides nothing of this model", tensor), {},
+    return fail(fmt::format("tensor {} cannot divide any operation of this model", tensor), {},
                 "nearest: tensor 1");
   // Attention by all-to-all divides heads by both.
   const std::uint32_t also = plan.context_exchange == ContextExchange::kAllToAll ? plan.context : 1;
@@ -116,11 +116,11 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
   if (v > 1) {
     if (!plan.stages.empty()) return fail("interleave cannot be combined with `stages`");
     if (plan.schedule != Schedule::kInterleaved && plan.schedule != Schedule::k1f1b)
-      return fail(fmt::format("interleave {} with schedule {}", v,
+      return fail(fmt::format("interleave {} cannot be combined with schedule {}", v,
                               kScheduleNames[static_cast<int>(plan.schedule)]),
                   "schedule interleaved", "nearest: interleave 1");
     if (p == 1)
-      return fail(fmt::format("interleave {} with pipeline 1", v), "pipeline 2 or more",
+      return fail(fmt::format("interleave {} needs pipeline stages", v), "pipeline 2 or more",
                   "nearest: interleave 1");
   }
   const std::uint32_t shared = shared_layers(w, split_for(w, plan)), all = w.layer_count();
@@ -211,9 +211,11 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
 Status check_experts(const Workload& w, const Plan& plan) {
   const std::uint32_t e = plan.expert;
   if (plan.expert_tensor && w.experts_per_token == 0)
-    return fail(fmt::format("expert_tensor {} for a model without a mixture", *plan.expert_tensor));
+    return fail(
+        fmt::format("expert_tensor {} applies only to mixtures of experts", *plan.expert_tensor));
   if (e > 1 && w.experts == 0)
-    return fail(fmt::format("expert {} for a model without experts", e), {}, "nearest: expert 1");
+    return fail(fmt::format("expert {} applies only to models with experts", e), {},
+                "nearest: expert 1");
   if (e > 1 && is_routed(w) && w.experts % e != 0)
     return fail(fmt::format("expert {} does not divide {} experts", e, w.experts), {},
                 nearest("expert", e, w.experts, [&](std::uint32_t n) {
@@ -251,23 +253,25 @@ Status check_synchronization(const Plan& plan) {
   const bool servers = plan.synchronization == Synchronization::kParameterServer;
   const bool local = plan.synchronization == Synchronization::kLocalSgd;
   if (plan.zero > 0 && servers)
-    return fail(fmt::format("zero {} with synchronization parameter_server", plan.zero),
-                "servers already hold the optimizer states", "nearest: zero 0");
+    return fail(
+        fmt::format("zero {} cannot be combined with synchronization parameter_server", plan.zero),
+        "servers already hold the optimizer states", "nearest: zero 0");
   if (plan.zero > 0 && local)
-    return fail(fmt::format("zero {} with synchronization local_sgd", plan.zero),
+    return fail(fmt::format("zero {} cannot be combined with synchronization local_sgd", plan.zero),
                 "between averages every rank has different parameters", "nearest: zero 0");
   const StateTiers& tiers = plan.tiers;
   if (servers && tiers.any())
-    return fail("offload with synchronization parameter_server",
+    return fail("offload cannot be combined with synchronization parameter_server",
                 "servers already hold the optimizer states");
   const bool gradients_away = tiers.gradients != Tier::kDevice;
   if (gradients_away && tiers.optimizer.away() == 0)
     return fail("gradients leave the device, but its optimizer updates the parameters",
                 "optimizer_on host or nvme as well");
   if (gradients_away && local)
-    return fail("offload gradients with synchronization local_sgd", "offload optimizer or none");
+    return fail("offload gradients cannot be combined with synchronization local_sgd",
+                "offload optimizer or none");
   if (gradients_away && plan.zero < 2 && shares_parameters(plan))
-    return fail(fmt::format("offload gradients with zero {}", plan.zero),
+    return fail(fmt::format("offload gradients cannot be combined with zero {}", plan.zero),
                 "gradients summed after the last backward pass are on the device until then",
                 "nearest: zero 2");
   if (servers || local)
@@ -288,21 +292,22 @@ Status check_synchronization(const Plan& plan) {
 Status check_frozen(const Workload& w, const Training& training, const Plan& plan) {
   const bool in_4_bits = training.frozen_weights == workload::Frozen::kNf4;
   if (in_4_bits && training.lora_rank == 0)
-    return fail("frozen_weights nf4 without lora_rank",
-                "a lora_rank above 0: no weights are frozen", "nearest: lora_rank 16");
+    return fail("frozen_weights nf4 needs lora_rank",
+                "a lora_rank above 0: without it no weights are frozen", "nearest: lora_rank 16");
   if (w.trained_parameters() == w.parameters()) return {};
   if (in_4_bits) {
     if (plan.tiers.weights.away() > 0)
-      return fail(fmt::format("frozen_weights nf4 with weights_on {}",
+      return fail(fmt::format("frozen_weights nf4 cannot be combined with weights_on {}",
                               kTierNames[static_cast<int>(plan.tiers.weights.tier)]),
                   "device", "nearest: device");
   }
   if (plan.synchronization == Synchronization::kParameterServer)
-    return fail("lora_rank with synchronization parameter_server",
+    return fail("lora_rank cannot be combined with synchronization parameter_server",
                 "all_reduce or local_sgd: servers hold trained parameters alone",
                 "nearest: all_reduce");
   if (plan.gather_weights == GatherWeights::kByTensor)
-    return fail("lora_rank with gather_weights by_tensor", "by_layer", "nearest: by_layer");
+    return fail("lora_rank cannot be combined with gather_weights by_tensor", "by_layer",
+                "nearest: by_layer");
   return {};
 }
 
@@ -313,17 +318,18 @@ Status check_parts(const Training& training, const Plan& plan) {
                               plan.microbatch_parts, training.microbatch),
                   {}, "nearest: microbatch_parts 1");
     if (plan.exchange_parts > 1)
-      return fail(fmt::format("microbatch_parts {} with exchange_parts {}", plan.microbatch_parts,
-                              plan.exchange_parts),
+      return fail(fmt::format("microbatch_parts {} cannot be combined with exchange_parts {}",
+                              plan.microbatch_parts, plan.exchange_parts),
                   "one of the two: exchanges are among the collectives of a microbatch");
     if (plan.asynchronous_tensor)
-      return fail(
-          fmt::format("microbatch_parts {} with asynchronous_tensor", plan.microbatch_parts),
-          "one of the two: both hide the same collectives");
+      return fail(fmt::format("microbatch_parts {} cannot be combined with asynchronous_tensor",
+                              plan.microbatch_parts),
+                  "one of them: both hide the same collectives");
   }
   if (plan.exchange_parts > 1 && plan.overlap_experts)
-    return fail(fmt::format("exchange_parts {} with overlap_experts", plan.exchange_parts),
-                "one of the two: both hide the same exchanges");
+    return fail(fmt::format("exchange_parts {} cannot be combined with overlap_experts",
+                            plan.exchange_parts),
+                "one of them: both hide the same exchanges");
   return {};
 }
 
@@ -344,7 +350,7 @@ Status check_plan(const Workload& w, const Training& training, const Plan& plan)
   TRY(check_ranks(plan));
   if (plan.stages.empty()) TRY(check_tensor(w, plan, plan.tensor));
   if (plan.context > 1 && w.tokens_per_sample == 0)
-    return fail(fmt::format("context {} for samples without tokens", plan.context), {},
+    return fail(fmt::format("context {} applies only to samples with tokens", plan.context), {},
                 "nearest: context 1");
   if (plan.context > 1 && !divides(plan.context, w.tokens_per_sample))
     return fail(

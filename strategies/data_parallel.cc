@@ -132,7 +132,7 @@ Status data_parallel(program::Program& program, const std::vector<GradientStep>&
   if (plan.ranks == 0) return fail("0 ranks", "1 or more");
   std::size_t gradients = 0;
   for (const GradientStep& step : steps) gradients += step.gradients.size();
-  if (gradients == 0) return fail("there are no gradients to sum");
+  if (gradients == 0) return fail("the workload has no gradients to all-reduce");
   if (plan.ranks == 1) return {};
   Sums sums(program, plan);
   for (const GradientStep& step : steps)

@@ -22,7 +22,7 @@ Value spread_fields(std::string_view what, const std::vector<Q>& values) {
   return {{"", "measured", what},
           {"median", "median", Q::from_si(s.median)},
           {"mean", "mean", Q::from_si(s.mean)},
-          {"p90", "90 % below", Q::from_si(s.p90)},
+          {"p90", "90th percentile", Q::from_si(s.p90)},
           {"max", "at most", Q::from_si(s.most)},
           {"samples", values.size()}};
 }

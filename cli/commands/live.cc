@@ -50,7 +50,7 @@ Result<Question> read_question(const std::string& body) {
 
 Result<Reply> answered(const LiveSubject& subject, std::string_view path, const Question& asked) {
   if (path == "job") {
-    if (!subject.save) return fail("a recording is no job");
+    if (!subject.save) return fail("a recording is not a job");
     return Reply{.type = "application/yaml",
                  .body = TRY(subject.save(asked.settings)),
                  .file = subject.saved_as};

@@ -98,7 +98,7 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
   const std::vector<std::string_view> ends = split(text, ':');
   if (ends.size() == 2) {
     const Bytes from = TRY(size_of(ends[0])), to = TRY(size_of(ends[1]));
-    if (to < from) return fail(fmt::format("{} runs backwards", text), "1KiB:1GiB");
+    if (to < from) return fail(fmt::format("{} ends before it begins", text), "1KiB:1GiB");
     for (Bytes size = from; size <= to; size = size * 2) sizes.push_back(size);
     return sizes;
   }

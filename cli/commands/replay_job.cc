@@ -326,7 +326,7 @@ Value late_rows(const ReplayJob& job) {
                  {"op", "op", r.name(r.gpu(op->ops.front()))},
                  {"stream", "stream", r.gpu(op->ops.front()).stream},
                  {"times", "times late", op->times},
-                 {"total_s", "late in all", bare(op->total.seconds()), in::kMs}};
+                 {"total_s", "total delay", bare(op->total.seconds()), in::kMs}};
     if (kept) row["recurring_s"] = bare(op->recurring.seconds());
     row.show("", "kept in each step", kept ? Value(op->recurring.seconds()) : Value("–"), in::kMs);
     rows.push_back(std::move(row));

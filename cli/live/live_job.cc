@@ -200,7 +200,7 @@ Result<SetJob> set(const std::string& text, const std::vector<Control>& controls
   for (const auto& [key, value] : settings) {
     if (std::ranges::none_of(controls,
                              [&, &name = key](const Control& c) { return c.key == name; }))
-      return fail(fmt::format("'{}' is nothing that this page can set", key));
+      return fail(fmt::format("this page has no setting '{}'", key));
     if (key == kSlice || key == kFill || (key == kData && job.filled)) continue;
     if (key == kLink)
       for (const char* replaced : {"rate", "latency", "network", "message_cost", "half_rate_size"})

@@ -80,12 +80,12 @@ Status add_edit(Edits& edits, std::string_view option, const std::string& text) 
     edits.options.input_pipeline = text;
   } else if (option == "--network") {
     if (!is_inline_link(text))
-      return fail(fmt::format("--network: '{}' is no link", text), "latency=5us,rate=100GB/s");
+      return fail(fmt::format("--network: '{}' is not a link", text), "latency=5us,rate=100GB/s");
     edits.options.network = text;
   } else if (option == "--slice") {
     edits.options.request.sharing.slice = text;
   } else {
-    return fail(fmt::format("'{}' is nothing that this page can set", option));
+    return fail(fmt::format("this page has no setting '{}'", option));
   }
   edits.words.insert(edits.words.end(), {std::string(option), text});
   return {};

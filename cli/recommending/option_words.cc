@@ -110,7 +110,7 @@ std::vector<std::string> ranking_lines(const cost::Recommendation& found, const 
   lines.push_back(fmt::format("the {} of {}{}", fastest ? "fastest" : "cheapest",
                               counted(static_cast<std::uint64_t>(meeting), "option"), wishes));
   if (found.options.size() > 1 && found.options[1].meets)
-    lines.push_back(fmt::format("the next, {}, {}", name_of(found.options[1]),
+    lines.push_back(fmt::format("the second, {}, {}", name_of(found.options[1]),
                                 against(best, found.options[1])));
   if (!found.pareto.empty()) {
     const Option& other = found.options[fastest ? found.pareto.back() : found.pareto.front()];

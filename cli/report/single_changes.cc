@@ -187,7 +187,7 @@ Value change_rows(const std::vector<SingleChange>& changes, const Estimate<Secon
                     {"step_time", part_of(step, c.step)},
                     {"", "step time", c.step},
                     {"gain", share(gain)},
-                    {"", "change of the step", cli::change(-gain)},
+                    {"", "change in step time", cli::change(-gain)},
                     {"memory", c.memory.peak.value},
                     {"usable", c.memory.device.usable},
                     {"fits", "memory", memory::kFitNames[static_cast<int>(c.memory.fit)]}});

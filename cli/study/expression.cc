@@ -20,7 +20,7 @@ bool is_word(char c) { return is_letter(c) || is_digit(c); }
 
 Status refuse_list(const Term& term) {
   if (term.list.empty()) return {};
-  return fail("a list is no number", "sum, mean, min, max, quantile or share_under of it");
+  return fail("a list is not a number", "sum, mean, min, max, quantile or share_under of it");
 }
 
 Result<Term> sum(const Term& a, const Term& b, double sign) {
@@ -45,13 +45,15 @@ Term product(const Term& a, const Estimate<double>& b, std::string unit) {
 
 Result<Term> times(const Term& a, const Term& b) {
   if (!a.unit.empty() && !b.unit.empty())
-    return fail(fmt::format("'{}' times '{}'", a.unit, b.unit), "one of them a plain number");
+    return fail(fmt::format("cannot multiply '{}' by '{}'", a.unit, b.unit),
+                "one of them a plain number");
   return product(a, b.estimate, a.unit + b.unit);
 }
 
 Result<Term> quotient(const Term& a, const Term& b) {
   if (!b.unit.empty() && a.unit != b.unit)
-    return fail(fmt::format("'{}' divided by '{}'", a.unit, b.unit), "the same unit, or none");
+    return fail(fmt::format("cannot divide '{}' by '{}'", a.unit, b.unit),
+                "the same unit, or none");
   const Estimate<double>& by = b.estimate;
   if (by.low <= 0 && by.high >= 0) return fail("division by 0");
   return product(a, {1 / by.value, 1 / by.high, 1 / by.low, by.provenance},
@@ -101,7 +103,7 @@ Result<Term> reduced(const Reducer& reducer, const Term& list, const std::option
                 "terms of one unit");
   if (last && !shares &&
       !(last->unit.empty() && last->estimate.value >= 0 && last->estimate.value <= 1))
-    return fail(fmt::format("the last argument of '{}' is no share", reducer.name), "0 to 1");
+    return fail(fmt::format("the last argument of '{}' is not a share", reducer.name), "0 to 1");
   Provenance provenance = list.list.front().provenance;
   for (const Estimate<double>& value : list.list)
     provenance = std::max(provenance, value.provenance);

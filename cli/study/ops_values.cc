@@ -124,7 +124,7 @@ class OpsReader {
       }
       std::vector<std::string_view> known;
       for (const auto& [link, id] : links_) known.push_back(link);
-      map.report("through", fmt::format("'{}' is no link", name),
+      map.report("through", fmt::format("'{}' is not a link", name),
                  known.empty() ? "links: {NAME: 1 GB/s}" : "",
                  known.empty() ? "" : suggest(name, known));
     }

@@ -27,7 +27,7 @@ Estimate<double> in_seconds(const Estimate<Seconds>& time) {
 Result<Estimate<double>> held(const ServedLoad& load) {
   const double capacity = TRY(capacity_of(load));
   const std::optional<Estimate<double>> rate = TRY(held_rate(load, capacity));
-  if (!rate) return fail("no two of its requests arrive apart", "load: {rate: 2 per s, …}");
+  if (!rate) return fail("all its requests arrive at the same time", "load: {rate: 2 per s, …}");
   return *rate;
 }
 

@@ -192,7 +192,7 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
           return Term{gain};
         }
         if (of_jobs.size() != 1)
-          return fail(fmt::format("'{}' of {} jobs", name, of_jobs.size()), "one job");
+          return fail(fmt::format("'{}' takes one job, not {}", name, of_jobs.size()), "one job");
         const Estimate<double> value =
             TRY(measured.of(static_cast<Observed>(quantity), of_jobs[0]));
         return Term{value, std::string(kQuantityUnits[quantity])};

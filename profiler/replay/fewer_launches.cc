@@ -93,7 +93,7 @@ Result<std::vector<KernelRun>> find_runs(const std::vector<Recording>& recording
   }
   std::erase_if(runs, [](const KernelRun& run) { return run.kernels.size() < 2; });
   if (runs.empty())
-    return fail(fmt::format("'{}' matches no two kernels that follow one another", selector.text),
+    return fail(fmt::format("'{}' matches no two consecutive kernels", selector.text),
                 "kernels of one stream without other work or a synchronization in between");
   return runs;
 }

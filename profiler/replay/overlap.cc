@@ -110,7 +110,7 @@ Result<DeviceOps> select_device_ops(const std::vector<Recording>& recordings,
       any = true;
     }
   if (!any)
-    return fail(fmt::format("'{}' is no work of a device", selector.text),
+    return fail(fmt::format("'{}' does not select work of a device", selector.text),
                 "kernel=PATTERN, copy=PATTERN, collective=PATTERN or range=PATTERN");
   return ops;
 }

@@ -251,7 +251,7 @@ TEST_CASE("a live page sets no key that it does not offer, and reads no file") {
   const Live live({job_file()});
   for (const char* key : {"workload.recording", "workload.hugging_face", "input", "calibration",
                           "plan", "plan.stages", "", ".", "op_costs"})
-    CHECK(live.error("closed", {{key, "/etc/passwd"}}).find("nothing that this page can set") !=
+    CHECK(live.error("closed", {{key, "/etc/passwd"}}).find("this page has no setting") !=
           std::string::npos);
   CHECK(live.error("closed", {{"training.microbatch", "{a: b}"}}).find("not a number") !=
         std::string::npos);

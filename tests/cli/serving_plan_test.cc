@@ -142,13 +142,13 @@ TEST_CASE("wrong searches for servers get one line") {
         {}, "settings of the server runs the load");
   check(job("model: llama3_8b\n  slo: {ttft: 1 ms}"), {}, "no setting of the server keeps the SLO");
   check(job(kSmall + "\n  flags: {max_batch_size: 3}"), {}, "is a flag of trtllm");
-  check(job(kSmall), {"--emit", "sglang"}, "is of a server by vllm");
-  check(job(kSmall), {"--emit", "megatron"}, "is of training");
-  check(job(kSmall), {"--objective", "cost"}, "is of training");
+  check(job(kSmall), {"--emit", "sglang"}, "describes a server by vllm");
+  check(job(kSmall), {"--emit", "megatron"}, "applies to training");
+  check(job(kSmall), {"--objective", "cost"}, "applies to training");
   check(job(kSmall), {"--within", "memory=60 GiB"},
         "--within applies to training, not to a server");
-  check("examples/jobs/gpt2_xl_search.yaml", {"--objective", "tpot"}, "is of a server");
-  check("examples/jobs/gpt2_xl_search.yaml", {"--emit", "vllm"}, "is of a server");
+  check("examples/jobs/gpt2_xl_search.yaml", {"--objective", "tpot"}, "applies to a server");
+  check("examples/jobs/gpt2_xl_search.yaml", {"--emit", "vllm"}, "applies to a server");
   test::check_failed(test::rehearse({"recommend", job(kSmall), "--target", "5 steps"}), 1,
                      "a server generates tokens");
   test::check_failed(test::rehearse({"recommend", job(kSmall), "--provider", "nowhere"}), 1,

@@ -178,7 +178,7 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
   refused(job("", "pipeline: 26"),
           "job.yaml:3:18: pipeline 26 for 24 layers; at least one layer per stage; nearest: "
           "pipeline 24\n");
-  refused(job(", frozen_weights: nf4"), "job.yaml:2:61: frozen_weights nf4 without lora_rank");
+  refused(job(", frozen_weights: nf4"), "job.yaml:2:61: frozen_weights nf4 needs lora_rank");
   refused(job("", "data: 64"),
           "job.yaml:2:11: training: global_batch 64 is not a multiple of data 64 x microbatch 2; "
           "nearest: data 32\n");

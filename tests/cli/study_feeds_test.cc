@@ -233,9 +233,9 @@ TEST_CASE("study: a graph of ops, lists and their reductions, and quantities wit
     return ran.errors;
   };
   const std::string measure = "makespan(pipeline)";
-  CHECK_THAT(refused(measure, "arrivals(pipeline)"), Contains("a list is no number"));
-  CHECK_THAT(refused(measure, "arrivals(pipeline) / 2"), Contains("a list is no number"));
-  CHECK_THAT(refused(measure, "quantile(arrivals(pipeline), 2)"), Contains("no share; 0 to 1"));
+  CHECK_THAT(refused(measure, "arrivals(pipeline)"), Contains("a list is not a number"));
+  CHECK_THAT(refused(measure, "arrivals(pipeline) / 2"), Contains("a list is not a number"));
+  CHECK_THAT(refused(measure, "quantile(arrivals(pipeline), 2)"), Contains("not a share; 0 to 1"));
   CHECK_THAT(refused(measure, "quantile(0.5)"), Contains("before the last argument"));
   CHECK_THAT(refused(measure, "share_under(arrivals(pipeline), 3)"),
              Contains("'s' and '' cannot be compared"));
@@ -244,7 +244,7 @@ TEST_CASE("study: a graph of ops, lists and their reductions, and quantities wit
   CHECK_THAT(refused("$law", "fast"), Contains("division") && Contains("fast"));
   CHECK_THAT(refused("after: make", "after: mak"),
              Contains("'mak' is no op above") && Contains("'make'"));
-  CHECK_THAT(refused("through: link", "through: lnk"), Contains("'lnk' is no link"));
+  CHECK_THAT(refused("through: link", "through: lnk"), Contains("'lnk' is not a link"));
   CHECK_THAT(refused("work: 2 B, ", ""), Contains("through: carries nothing"));
   CHECK_THAT(refused("group: all, ", ""), Contains("due") && Contains("group: NAME"));
   CHECK_THAT(refused("after: make", "after: make, first: 2"), Contains("2 of 1 ops before it"));

@@ -211,10 +211,10 @@ TEST_CASE("what cannot be adapted is refused in one line") {
   const Workload w = adapted(tiny_gpt({}));
   CHECK(test::error_of(w, {.global_batch = 8},
                        {.data = 2, .synchronization = Synchronization::kParameterServer})
-            .starts_with("lora_rank with synchronization parameter_server"));
+            .starts_with("lora_rank cannot be combined with synchronization parameter_server"));
   CHECK(test::error_of(w, {.global_batch = 8},
                        {.data = 2, .zero = 3, .gather_weights = GatherWeights::kByTensor})
-            .starts_with("lora_rank with gather_weights by_tensor"));
+            .starts_with("lora_rank cannot be combined with gather_weights by_tensor"));
 }
 
 // 4 bits, 8 of a constant per 64 parameters, and 32 per 64 · 256: 4.127 bits (QLoRA, section 3).
@@ -313,10 +313,10 @@ TEST_CASE("weights in 4 bits are refused without adapters, and on other tiers") 
         w, {.global_batch = 8, .lora_rank = rank, .frozen_weights = workload::Frozen::kNf4}, plan);
     return status ? "" : status.error().diagnostics.front().problem;
   };
-  CHECK(refused(0, {}) == "frozen_weights nf4 without lora_rank");
+  CHECK(refused(0, {}) == "frozen_weights nf4 needs lora_rank");
   CHECK(refused(4, {.data = 2, .zero = 3}) == "");
   CHECK(refused(4, {.tiers = {.weights = {.tier = Tier::kHost}}}) ==
-        "frozen_weights nf4 with weights_on host");
+        "frozen_weights nf4 cannot be combined with weights_on host");
   CHECK(refused(4, {}) == "");
 }
 

@@ -29,7 +29,7 @@ TEST_CASE("a path through something that is no mapping is refused, and so is wha
   for (const char* path : {"a.b.c", "d.e.f"}) {
     const Result<std::string> result = with_changes("a: {b: 1}\nd: {e: [1]}\n", {{path, "1"}});
     REQUIRE(!result);
-    CHECK(to_string(result.error()).find("no mapping") != std::string::npos);
+    CHECK(to_string(result.error()).find("not a mapping") != std::string::npos);
   }
   CHECK(!with_changes("a: {", {{"a", "1"}}));
   CHECK(!with_changes("just text", {{"a", "1"}}));

@@ -112,7 +112,7 @@ TEST_CASE("a step that is not data-parallel is refused") {
     return planned ? "no error" : to_string(planned.error());
   };
   CHECK(error_of(kSteps, {.ranks = 0}) == "0 ranks; 1 or more");
-  CHECK(error_of({}, {.ranks = 2}) == "there are no gradients to sum");
+  CHECK(error_of({}, {.ranks = 2}) == "the workload has no gradients to all-reduce");
   // A gradient that is used before it is ready.
   program::Program job = backward_pass();
   REQUIRE(data_parallel(job, {{.gradients = {{2, Bytes::mb(1)}}, .users = {0}}}, {.ranks = 2}));

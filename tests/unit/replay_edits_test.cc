@@ -109,8 +109,7 @@ TEST_CASE("a synchronization between kernels keeps them apart") {
   const auto runs = find_runs(r.recordings, r.program, *parse_selector("kernel"));
   REQUIRE_FALSE(runs);
   CHECK(to_string(runs.error())
-            .starts_with(
-                "'kernel' matches no two kernels that follow one another; kernels of one stream"));
+            .starts_with("'kernel' matches no two consecutive kernels; kernels of one stream"));
 }
 
 TEST_CASE("a graph launches a range at once") {
@@ -177,7 +176,7 @@ TEST_CASE("ops on a stream of their own run until their results are needed") {
   CHECK(moved("kernel=third") == Approx(500).margin(2));
   CHECK(error_of(
             move_to_stream(r.recordings, r.program, *parse_own_stream("launch"), Needed::kAtOnce))
-            .starts_with("'launch' is no work of a device; "));
+            .starts_with("'launch' does not select work of a device; "));
 }
 
 TEST_CASE("kernels are replaced by measured ones") {

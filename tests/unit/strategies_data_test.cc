@@ -351,10 +351,12 @@ TEST_CASE("invalid batches and synchronizations are errors") {
         "3");
   Plan servers{.zero = 3, .synchronization = Synchronization::kParameterServer};
   CHECK(error_of(w, {}, servers) ==
-        "zero 3 with synchronization parameter_server; servers already hold the optimizer states; "
+        "zero 3 cannot be combined with synchronization parameter_server; servers already hold the "
+        "optimizer states; "
         "nearest: zero 0");
   CHECK(error_of(w, {}, {.zero = 1, .synchronization = Synchronization::kLocalSgd}) ==
-        "zero 1 with synchronization local_sgd; between averages every rank has different "
+        "zero 1 cannot be combined with synchronization local_sgd; between averages every rank has "
+        "different "
         "parameters; nearest: zero 0");
   CHECK(error_of(w, {.global_batch = 2},
                  {.data = 2,

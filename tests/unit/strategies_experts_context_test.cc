@@ -193,11 +193,11 @@ TEST_CASE("invalid degrees of experts and tokens are errors") {
   CHECK(error_of(w, training, {.data = 12, .expert = 3}) ==
         "expert 3 does not divide 8 experts; nearest: expert 2 or 4");
   CHECK(error_of(tiny_gpt({}), training, {.data = 4, .expert = 2}) ==
-        "expert 2 for a model without experts; nearest: expert 1");
+        "expert 2 applies only to models with experts; nearest: expert 1");
   CHECK(error_of(w, training, {.context = 5}) ==
         "context 5 does not divide 32 tokens; nearest: context 4 or 8");
   CHECK(error_of(test::tiny_mlp(2, 8), {}, {.context = 2}) ==
-        "context 2 for samples without tokens; nearest: context 1");
+        "context 2 applies only to samples with tokens; nearest: context 1");
   CHECK(error_of(w, {},
                  {.tensor = 4, .context = 4, .context_exchange = ContextExchange::kAllToAll}) ==
         "tensor 4 x context 4 does not divide 8 heads, as all_to_all needs; nearest: context 2");
@@ -262,7 +262,7 @@ TEST_CASE("whole experts are divided over tensor ranks too") {
   CHECK(error_of(w, training, {.data = 4, .tensor = 4, .expert = 2, .expert_tensor = 2}) ==
         "expert_tensor 2 with tensor 4; 1 or 4");
   CHECK(error_of(tiny_gpt({}), training, {.tensor = 2, .expert_tensor = 1}) ==
-        "expert_tensor 1 for a model without a mixture");
+        "expert_tensor 1 applies only to mixtures of experts");
 }
 
 }  // namespace

@@ -154,7 +154,8 @@ TEST_CASE("Given degrees that divide nothing are named, with the nearest that do
         "training.microbatch: no plan of 8 ranks divides this job: global_batch 16 is not a "
         "multiple of data 4 x microbatch 3; nearest: microbatch 4");
   CHECK(refused(8, {.expert = {2}}) ==
-        "plan.expert: no plan of 8 ranks divides this job: expert 2 for a model without experts; "
+        "plan.expert: no plan of 8 ranks divides this job: expert 2 applies only to models with "
+        "experts; "
         "nearest: expert 1");
 }
 

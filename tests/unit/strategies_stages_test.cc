@@ -210,9 +210,10 @@ TEST_CASE("invalid pipelines are errors with the nearest valid ones") {
         "interleaved schedule of 6 microbatches on pipeline 4; a multiple of the pipeline stages; "
         "nearest: pipeline 2");
   CHECK(error_of(w, training, {.interleave = 2}) ==
-        "interleave 2 with pipeline 1; pipeline 2 or more; nearest: interleave 1");
+        "interleave 2 needs pipeline stages; pipeline 2 or more; nearest: interleave 1");
   CHECK(error_of(w, training, {.pipeline = 2, .interleave = 2, .schedule = Schedule::kGpipe}) ==
-        "interleave 2 with schedule gpipe; schedule interleaved; nearest: interleave 1");
+        "interleave 2 cannot be combined with schedule gpipe; schedule interleaved; nearest: "
+        "interleave 1");
   CHECK(error_of(tiny_mlp(4, 8), {.global_batch = 6},
                  {.stages = {{.name = "a", .layers = 2, .data = 3}, {.name = "b", .data = 2}}}) ==
         "stage 'b' with data 2 receives 3 samples at a time; a multiple of its ranks; nearest: "

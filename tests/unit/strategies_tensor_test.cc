@@ -255,7 +255,7 @@ TEST_CASE("an invalid tensor degree is an error with the nearest valid ones") {
   CHECK(error_of(w, {}, {.tensor = 64}) ==
         "tensor 64 does not divide 32 heads; nearest: tensor 32");
   CHECK(error_of(test::tiny_mlp(2, 8), {}, {.tensor = 2}) ==
-        "tensor 2 divides nothing of this model; nearest: tensor 1");
+        "tensor 2 cannot divide any operation of this model; nearest: tensor 1");
   CHECK(error_of(w, {}, {.tensor = 0}) == "tensor is 0; a whole number from 1 to 131,072");
   CHECK(error_of(tiny_gpt({.heads = 32, .sequence = 40}), {},
                  {.tensor = 16, .sequence_parallel = true}) ==
