@@ -205,10 +205,8 @@ class SliceRates {
   }
 
   bool by_law(std::size_t job) const { return !by_job_[job].empty(); }
-  double rate(const fleet::Tenancy& tenancy, End end) const {
-    if (!tenancy.self.slice) return 1;
-    const auto& rates = by_law(tenancy.self.job) ? by_job_[tenancy.self.job] : shares_;
-    const Estimate<double>& rate = rates[*tenancy.self.slice];
+  double rate(std::uint32_t job, std::uint32_t kind, End end) const {
+    const Estimate<double>& rate = (by_law(job) ? by_job_[job] : shares_)[kind];
     return end == End::kLow ? rate.low : end == End::kHigh ? rate.high : rate.value;
   }
 
@@ -227,7 +225,9 @@ Status run_ends(const SliceRates& rates, FleetRun& run) {
   ends.soonest = ends.latest = run.outcome.makespan;
   for (const End end : {End::kHigh, End::kLow}) {
     fleet::Options options = run.options;
-    options.rate = [&](const fleet::Tenancy& tenancy) { return rates.rate(tenancy, end); };
+    options.rate = [&](std::uint32_t job, std::uint32_t kind) {
+      return rates.rate(job, kind, end);
+    };
     const fleet::Outcome outcome = TRY(fleet::run(run.fleet, run.list.jobs, options));
     ends.soonest = std::min(ends.soonest, outcome.makespan);
     ends.latest = std::max(ends.latest, outcome.makespan);
@@ -256,7 +256,9 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   std::optional<SliceRates> rates;
   if (slices) {
     rates.emplace(*slices, result.list.jobs);
-    result.options.rate = [&](const fleet::Tenancy& t) { return rates->rate(t, End::kValue); };
+    result.options.rate = [&](std::uint32_t job, std::uint32_t kind) {
+      return rates->rate(job, kind, End::kValue);
+    };
   }
   result.outcome = TRY(fleet::run(result.fleet, result.list.jobs, result.options));
   if (rates) TRY(run_ends(*rates, result));

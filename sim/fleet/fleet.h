@@ -75,21 +75,9 @@ enum class Placement : std::uint8_t {
 };
 inline constexpr std::string_view kPlacementNames[] = {"packed", "spread", "rail"};
 
-struct Tenant {
-  std::uint32_t job;                   ///< index in the list
-  std::optional<std::uint32_t> slice;  ///< index of its kind; nothing: whole GPUs
-};
-
-/// The place of a running job.
-struct Tenancy {
-  Tenant self;
-  std::span<const Tenant> neighbours;  ///< on the same GPU
-  std::uint32_t nodes = 1, pods = 1;
-};
-
-/// Work done per time, above zero; 1 is the rate alone on whole GPUs. Called whenever a neighbour
-/// changes.
-using RateOf = std::function<double(const Tenancy&)>;
+/// Work done per time on a kind of slice, above zero; 1 is the rate alone on a whole GPU. The job is
+/// an index in the list.
+using RateOf = std::function<double(std::uint32_t job, std::uint32_t kind)>;
 
 struct Options {
   Policy policy = Policy::kFifo;

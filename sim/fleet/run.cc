@@ -243,8 +243,7 @@ class Scheduler {
   /// Reserves the time and place at which the first waiting job will fit, if running jobs keep to
   /// their ends.
   void reserve(Rank rank) {
-    if (reserved_ && reserved_->rank == rank && !running_.moved()) return;
-    running_.moved();
+    if (reserved_ && reserved_->rank == rank) return;
     Ahead ahead(places_, options_.placement, need(rank), fleet_.gpus_per_node);
     for (auto at = running_.ends().begin(); at != running_.ends().end();) {
       const Nanoseconds instant = at->first;
@@ -299,10 +298,6 @@ class Scheduler {
       }
     }
     start(rank, std::move(*spot));
-    if (running_.moved()) {
-      reserved_.reset();
-      reserve(front());
-    }
     return true;
   }
 

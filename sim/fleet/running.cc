@@ -31,12 +31,7 @@ Nanoseconds work_of(Nanoseconds time, double rate) {
 
 Running::Running(const Fleet& fleet, const std::vector<std::uint32_t>& order,
                  const Options& options, const Places& places)
-    : fleet_(fleet),
-      order_(order),
-      options_(options),
-      places_(places),
-      states_(order.size()),
-      tenants_(fleet.slices.empty() ? 0 : fleet.gpus()) {}
+    : fleet_(fleet), order_(order), options_(options), places_(places), states_(order.size()) {}
 
 std::uint32_t Running::nodes_of(const Spot& spot) const {
   // GPUs of a node are consecutive.
@@ -47,17 +42,9 @@ std::uint32_t Running::nodes_of(const Spot& spot) const {
 }
 
 double Running::rate_on(Rank rank, const Spot& spot) const {
-  if (!options_.rate) return spot.slice ? fleet_.slices[*spot.slice].rate : 1;
-  std::vector<Tenant> neighbours;
-  if (spot.slice)
-    for (const Rank other : tenants_[spot.gpus.front()])
-      if (other != rank) neighbours.push_back(tenant(other));
-  std::set<std::uint32_t> pods;
-  for (const std::uint32_t gpu : spot.gpus) pods.insert(places_.pod_of_node(places_.node_of(gpu)));
-  const double rate = options_.rate({.self = {order_[rank], spot.slice},
-                                     .neighbours = neighbours,
-                                     .nodes = nodes_of(spot),
-                                     .pods = static_cast<std::uint32_t>(pods.size())});
+  if (!spot.slice) return 1;
+  if (!options_.rate) return fleet_.slices[*spot.slice].rate;
+  const double rate = options_.rate(order_[rank], *spot.slice);
   REHEARSE_CHECK(std::isfinite(rate) && rate > 0, "a rate of {} is no rate", rate);
   return rate;
 }
@@ -67,36 +54,10 @@ Nanoseconds Running::time_on(Rank rank, const Spot& spot, Nanoseconds work,
   return overhead + time_of(work, rate_on(rank, spot));
 }
 
-void Running::advance(State& s, Nanoseconds now) const {
-  const Nanoseconds passed = now - s.since;
-  const Nanoseconds overhead = std::min(s.overhead, passed);
-  s.overhead = s.overhead - overhead;
-  s.restarting += overhead;
-  s.held += passed;
-  s.work = now >= s.end ? Nanoseconds(0)
-                        : std::max(Nanoseconds(0), s.work - work_of(passed - overhead, s.rate));
-  s.since = now;
-}
-
 Nanoseconds Running::work_left(Rank rank, Nanoseconds now) const {
   const State& s = states_[rank];
   const Nanoseconds working = std::max(Nanoseconds(0), now - s.since - s.overhead);
   return std::max(Nanoseconds(0), s.work - work_of(working, s.rate));
-}
-
-void Running::rate_anew(std::uint32_t gpu, Nanoseconds now) {
-  if (!options_.rate) return;
-  for (const Rank rank : tenants_[gpu]) {
-    State& s = states_[rank];
-    const double rate = rate_on(rank, s.spot);
-    if (rate == s.rate) continue;
-    advance(s, now);
-    ends_.erase({s.end, rank});
-    s.rate = rate;
-    s.end = now + s.overhead + time_of(s.work, rate);
-    ends_.emplace(s.end, rank);
-    moved_ = true;
-  }
 }
 
 void Running::start(Rank rank, Spot spot, Nanoseconds work, Nanoseconds overhead, Nanoseconds now) {
@@ -105,24 +66,15 @@ void Running::start(Rank rank, Spot spot, Nanoseconds work, Nanoseconds overhead
   s.rate = rate_on(rank, s.spot);
   s.end = now + overhead + time_of(work, s.rate);
   ends_.emplace(s.end, rank);
-  if (!s.spot.slice) return;
-  tenants_[s.spot.gpus.front()].push_back(rank);
-  rate_anew(s.spot.gpus.front(), now);
 }
 
 Running::Left Running::stop(Rank rank, Nanoseconds now) {
   State& s = states_[rank];
-  advance(s, now);
   ends_.erase({s.end, rank});
-  Left left{s.work, s.overhead, s.held, s.restarting, std::move(s.spot)};
-  if (left.spot.slice) {
-    std::erase(tenants_[left.spot.gpus.front()], rank);
-    rate_anew(left.spot.gpus.front(), now);
-  }
-  return left;
+  const Nanoseconds held = now - s.since, restarting = std::min(s.overhead, held);
+  const Nanoseconds work = now >= s.end ? Nanoseconds(0) : work_left(rank, now);
+  return {work, s.overhead - restarting, held, restarting, std::move(s.spot)};
 }
-
-bool Running::moved() { return std::exchange(moved_, false); }
 
 void Ahead::give_back(const Spot& spot) {
   for (const std::uint32_t gpu : spot.gpus) {

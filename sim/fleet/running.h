@@ -12,8 +12,7 @@
 
 namespace rehearse::fleet {
 
-/// Invariant: `ends()` holds each running job once, at the instant at which it ends if no neighbour
-/// comes or goes.
+/// Invariant: `ends()` holds each running job once, at the instant at which it ends.
 class Running {
  public:
   /// `order` are indices of jobs by rank. Keeps references to all.
@@ -35,32 +34,23 @@ class Running {
   const Spot& spot(Rank rank) const { return states_[rank].spot; }
   Nanoseconds work_left(Rank rank, Nanoseconds now) const;
   std::uint32_t nodes_of(const Spot& spot) const;
-  /// Whether an end has moved since the last question.
-  bool moved();
 
  private:
   struct State {
-    Nanoseconds work{0}, overhead{0};  // left
-    Nanoseconds since{0};
-    Nanoseconds held{0}, restarting{0};
-    Nanoseconds end{0};
+    Nanoseconds work{0}, overhead{0};  // at `since`
+    Nanoseconds since{0}, end{0};
     double rate = 1;
     Spot spot = {};
   };
 
-  Tenant tenant(Rank rank) const { return {order_[rank], states_[rank].spot.slice}; }
   double rate_on(Rank rank, const Spot& spot) const;
-  void advance(State& state, Nanoseconds now) const;
-  void rate_anew(std::uint32_t gpu, Nanoseconds now);
 
   const Fleet& fleet_;
   const std::vector<std::uint32_t>& order_;
   const Options& options_;
   const Places& places_;
   std::vector<State> states_;
-  std::vector<std::vector<Rank>> tenants_;  // by GPU; of shared ones only
-  std::set<std::pair<Nanoseconds, Rank>> ends_;
-  bool moved_ = false;
+  std::set<std::pair<Nanoseconds, Rank>> ends_ = {};
 };
 
 /// Looks ahead: running jobs return their GPUs one after another until a demand fits. A query costs the number of releases since the previous query.

@@ -188,23 +188,6 @@ TEST_CASE("a job that fits a slice takes the smallest, on the fullest GPU that h
   CHECK(ends(outcome) == Times{21, 7, 42, 11, 21});
 }
 
-TEST_CASE("the rate of a job follows its neighbours") {
-  // Two seats on a GPU; alone a job goes at full speed, with another at 0.6.
-  const Fleet fleet{.nodes = 1,
-                    .gpus_per_node = 1,
-                    .positions = 2,
-                    .slices = {{"seat", Bytes::gib(8), 1, {0, 1}}}};
-  const Options options{.rate = [](const Tenancy& t) { return t.neighbours.empty() ? 1.0 : 0.6; }};
-  // A does 4 s of work alone, then 6 s of time at 0.6 for 3.6; B has done 3.6 of 6 s when A, of 10
-  // s, has 2.4 left: both need 4 s more. So both end at 14 s.
-  CHECK(ends(run(fleet, {small(0, 10, 4), small(4, 6, 4)}, options)) == Times{14, 14});
-  // B of 3 s ends at 9 s; A has 3 s left, alone.
-  CHECK(ends(run(fleet, {small(0, 10, 4), small(4, 3, 4)}, options)) == Times{12, 9});
-  // Backfill sees what neighbours do to an end.
-  CHECK(ends(run(fleet, {small(0, 10, 4), small(4, 3, 4), job(5, 1, 1), small(6, 2, 4)},
-                 {.policy = Policy::kBackfill, .rate = options.rate}))[2] == 13);
-}
-
 TEST_CASE("a job alone runs for the time of its work") {
   for (const Policy policy :
        {Policy::kFifo, Policy::kBackfill, Policy::kShortest, Policy::kFairShare}) {
