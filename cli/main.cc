@@ -219,7 +219,7 @@ void end_with_reader() {
 void keep_memory(unsigned threads) {
   ::mallopt(M_ARENA_MAX, static_cast<int>(threads));
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
