@@ -215,11 +215,11 @@ void end_with_reader() {
 /// Studies and searches run one simulation after another. Otherwise each returns its memory to the
 /// system and the next one requests it again, page by page, which took a third of some studies. No
 /// more arenas keep memory than threads run at a time: pools of threads come and go, and each of
-/// theirs would keep the most that it ever had.
+/// theirs would keep the most that it ever had. Large blocks, which leave holes, are returned.
 void keep_memory(unsigned threads) {
   ::mallopt(M_ARENA_MAX, static_cast<int>(threads));
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 

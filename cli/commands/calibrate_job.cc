@@ -78,8 +78,9 @@ step::Spec with_factors(const step::Spec& spec, const ByFactor<double>& factors)
 }
 
 Result<Seconds> step_with(const JobFile& job, const ByFactor<double>& factors) {
-  const step::Step step = TRY(step::predict(
-      with_factors(job.spec, factors), with_factor(job.cluster, factors), {.value_only = true}));
+  const step::Step step =
+      TRY(step::predict(with_factors(job.spec, factors), with_factor(job.cluster, factors),
+                        {.value_only = true, .timeline = false}));
   return step.time.value;
 }
 
