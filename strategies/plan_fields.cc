@@ -29,8 +29,8 @@ bool has_servers(const Candidate& c) {
 // The algorithms that a schedule (models/comm/schedule.h) supports without ranks of another role.
 using AllReduceAlgorithm =
     AlgorithmOf<CollectiveKind::kAllReduce, Algorithm::kRing, Algorithm::kTree,
-                Algorithm::kCollnetDirect, Algorithm::kNvls, Algorithm::kHalvingDoubling,
-                Algorithm::kHierarchical>;
+                Algorithm::kCollnetDirect, Algorithm::kNvls, Algorithm::kNvlsTree,
+                Algorithm::kHalvingDoubling, Algorithm::kHierarchical>;
 using AllGatherAlgorithm =
     AlgorithmOf<CollectiveKind::kAllGather, Algorithm::kRing, Algorithm::kNvls, Algorithm::kPat,
                 Algorithm::kHalvingDoubling>;

@@ -110,7 +110,8 @@ struct Context {
 /// An event between its start and its stop.
 struct Event {
   std::uint64_t type;
-  std::uint64_t context;  ///< its handle
+  /// Its handle; 0 until the event has one, so that nobody who ends another context ends this event.
+  std::atomic<std::uint64_t> context;
   CollectiveRecord collective;
   std::atomic<std::uint64_t> call;  ///< of the collective, or the one that a channel belongs to
   std::uint64_t channel;
@@ -265,7 +266,7 @@ void start_collective(ThreadState& thread, const void* context, const void* pare
   if (!slot) return count_lost(thread);
   Event& event = slot->content;
   event.type = type;
-  event.context = number_of(context);
+  event.context.store(number_of(context), std::memory_order_relaxed);
   const std::string_view datatype = type_name(asked.what.datatype);
   event.collective = {.function = text_number(thread, clip(asked.what.function)),
                       .datatype = text_number(thread, datatype),
@@ -328,7 +329,7 @@ void start_launch(ThreadState& thread, void* context, void** handle) {
   auto* slot = of ? events.take(*handle) : nullptr;
   if (!slot) return;
   slot->content.type = nccl::kKernelLaunch;
-  slot->content.context = number_of(context);
+  slot->content.context.store(number_of(context), std::memory_order_relaxed);
   of->content.launch_end.store(0, std::memory_order_relaxed);
   of->content.launch_thread.store(thread.thread, std::memory_order_relaxed);
   of->content.launch_start.store(realtime_ns(), std::memory_order_relaxed);
@@ -350,7 +351,7 @@ void start_channel(ThreadState& thread, const void* context, const void* parent,
   std::memcpy(&what, detail, sizeof what);
   Event& event = slot->content;
   event.type = nccl::kKernelChannel;
-  event.context = number_of(context);
+  event.context.store(number_of(context), std::memory_order_relaxed);
   event.call.store(call, std::memory_order_relaxed);
   event.channel = what.channel;
   event.gpu_start = what.time;
@@ -384,15 +385,21 @@ void start_event(int version, void* context, void** handle, const void* event) {
   }
 }
 
+/// False if another thread did so.
+bool forget(const void* handle, Event& event) {
+  event.context.store(0, std::memory_order_relaxed);
+  return events.give(handle);
+}
+
 /// Records the data of an event and forgets the event. `stopped`: it ended in order.
 void end_event(ThreadState& thread, void* handle, Event& event, bool stopped) {
-  const std::uint64_t type = event.type, context = event.context;
+  const std::uint64_t type = event.type, context = event.context.load(std::memory_order_relaxed);
   CollectiveRecord collective = event.collective;
   const CollectiveKernelRecord kernel = {.call = event.call.load(std::memory_order_relaxed),
                                          .channel = event.channel,
                                          .gpu_start = event.gpu_start,
                                          .gpu_end = event.gpu_end.load(std::memory_order_relaxed)};
-  if (!events.give(handle)) return;
+  if (!forget(handle, event)) return;
   if (type == nccl::kCollective || type == nccl::kSendReceive) {
     if (stopped) collective.end = realtime_ns();
     append(thread, collective);
@@ -437,7 +444,7 @@ Result nccl_stop(void* handle) {
   if (const Callback callback; callback)
     end_event(callback.thread(), handle, slot->content, true);
   else
-    events.give(handle);
+    forget(handle, slot->content);
   return nccl::kSuccess;
 }
 
@@ -454,11 +461,11 @@ Result nccl_record_state(void* handle, int state, void* arguments) {
 Result nccl_finalize(void* context) {
   const Callback callback;
   events.each([&](void* handle, Event& event) {
-    if (event.context != number_of(context)) return;
+    if (event.context.load(std::memory_order_relaxed) != number_of(context)) return;
     if (callback)
       end_event(callback.thread(), handle, event, false);
     else
-      events.give(handle);
+      forget(handle, event);
   });
   contexts.give(context);
   return nccl::kSuccess;

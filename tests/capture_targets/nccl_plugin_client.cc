@@ -194,18 +194,21 @@ int basics() {
   return 0;
 }
 
-int threads(int n, int rounds) {
+/// Each thread has a communicator after the other, which ends while other threads begin events.
+int threads(int n, int communicators, int rounds) {
   std::vector<std::thread> all;
   for (int t = 0; t < n; ++t)
-    all.emplace_back([t, rounds] {
+    all.emplace_back([=] {
       int mask = 0;
-      const auto hash = static_cast<std::uint64_t>(t) + 1;
-      void* const context = make_communicator(hash, 2, 0, &mask);
-      for (int i = 0; i < rounds; ++i)
-        stop(start(context,
-                   collective(call(context, "AllReduce", 64, "ncclFloat32"), "AllReduce", 64,
-                              "ncclFloat32", static_cast<std::uint64_t>(i), "RING", "LL", hash)));
-      plugin->finalize(context);
+      for (int c = 0; c < communicators; ++c) {
+        const auto hash = static_cast<std::uint64_t>(t * communicators + c) + 1;
+        void* const context = make_communicator(hash, 2, 0, &mask);
+        for (int i = 0; i < rounds; ++i)
+          stop(start(context,
+                     collective(call(context, "AllReduce", 64, "ncclFloat32"), "AllReduce", 64,
+                                "ncclFloat32", static_cast<std::uint64_t>(i), "RING", "LL", hash)));
+        plugin->finalize(context);
+      }
     });
   for (std::thread& thread : all) thread.join();
   return 0;
@@ -258,7 +261,7 @@ int main(int count, char** arguments) {
       dlsym(library, ("ncclProfiler_v" + std::to_string(version)).c_str()));
   check(plugin && plugin->name && *plugin->name, "the plugin's table");
   if (way == "basics") return basics();
-  if (way == "threads") return threads(n, 2000);
+  if (way == "threads") return threads(n, 100, 20);
   if (way == "exhaust") return exhaust(n);
   if (way == "fork") return fork_open();
   if (way == "refused") {

@@ -265,7 +265,7 @@ std::string at_terminal(const std::vector<std::string>& arguments, const char* n
 TEST_CASE("a terminal gets colours, unless they are disabled") {
   const std::vector<std::string> replay = {"replay", kExample, "--quiet"};
   const std::string text = at_terminal(replay, "");
-  CHECK(text.find("\033[1m1 rank") != std::string::npos);
+  CHECK(text.find("\033[1mStep time") != std::string::npos);
   CHECK(text.find("\033[34m█") != std::string::npos);
   CHECK(at_terminal(replay, "1").find("\033[") == std::string::npos);
   std::vector<std::string> plain = replay;

@@ -114,9 +114,10 @@ TEST_CASE("study: carbon of regions has the ratio of their grids") {
 
 TEST_CASE("study: stalls of instances by differences of runs, and by ideal links") {
   const Json study = test::document(
-      test::rehearse({"study", "studies/stash.yaml", "--format", "json"}))["studies"][0];
+      test::rehearse({"study", "studies/stash.yaml", "--format", "json"}), 1)["studies"][0];
   const auto verdict = [&](int e) { return study["expectations"][e]["verdict"]; };
-  CHECK(verdict(0) == "inside the span");
+  // The interconnect of hosts without NVLink is that of the median of three hosts.
+  CHECK(verdict(0) == "missed");
   CHECK(verdict(1) == "inside the span");
   REQUIRE(study["points"].size() == 4 * 4 * 3);
   bool slower = false;

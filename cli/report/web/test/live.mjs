@@ -112,7 +112,7 @@ const tests = {
 
   async "a recording is edited by sliders and by lines"() {
     const page = await live([recording]);
-    assert.match(await heading(page), /^Step time 0\.00 %/);
+    assert.match(await heading(page), /^Step time 1\.00 ms → 1\.00 ms .*, 0\.00 %/);
     const slider = page.getByRole("slider", { name: "kernel ×" });
     await slider.focus();
     for (let i = 0; i < 5; ++i) await page.keyboard.press("ArrowLeft");

@@ -8,7 +8,7 @@ const commands = {
   fleet: [["fleet", "examples/fleets/four_jobs.csv", "--nodes", "1", "--gpus-per-node", "4"], ["Queueing time", "Slowdown", "Jobs"]],
   network: [["network", "--cluster", "examples/clusters/dgx_h100_x4.yaml", "--op", "all_reduce,all_gather"], ["Time of each size"]],
   pack: [["pack", "examples/fleets/pack.yaml"], ["Placements", "Jobs"]],
-  input: [["input", "examples/pipelines/imagenet_s3.yaml"], ["Stages", "Settings that remove it"]],
+  input: [["input", "examples/pipelines/imagenet_s3.yaml"], ["Stages", "Settings that remove the stall"]],
   study: [["study", "studies/stanza.yaml"], []],
   layouts: [["mig", "layouts", "--device", "h100_sxm5_80"], []],
   slices: [["mig", "predict", "examples/sharing/steps.csv", "--device", "a100_sxm4_40"], []],
