@@ -59,7 +59,8 @@ void keep_runnable(const workload::Workload& workload, bool thorough,
 bool keep_affordable(std::size_t least, std::vector<FoundPlan>& plans) {
   Seconds sum = Seconds::s(0);
   std::size_t count = 0;
-  while (count < plans.size() && (sum += plans[count].size.by_messages()) <= kTimeOfAllRanks) ++count;
+  while (count < plans.size() && (sum += plans[count].size.by_messages()) <= kTimeOfAllRanks)
+    ++count;
   if (count < std::min(plans.size(), least)) return false;
   plans.resize(count);
   return true;
