@@ -72,6 +72,7 @@ Result<std::string> nccl_algorithms(const Plan& plan) {
       case Algorithm::kTree:
       case Algorithm::kNvls:
       case Algorithm::kPat: name = to_string(*algorithm); break;
+      case Algorithm::kNvlsTree: name = "nvlstree"; break;
       case Algorithm::kCollnetDirect: name = "collnetdirect"; break;
       default:
         return fail(fmt::format("{} has no name for {} {}", flag(to_string(function.kind)),

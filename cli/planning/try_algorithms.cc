@@ -20,7 +20,8 @@ bool uses(const workload::Layout& layout, CollectiveKind kind) {
 }
 
 bool adds_in_switches(Algorithm algorithm) {
-  return algorithm == Algorithm::kNvls || algorithm == Algorithm::kCollnetDirect;
+  return algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree ||
+         algorithm == Algorithm::kCollnetDirect;
 }
 
 }  // namespace

@@ -34,11 +34,6 @@ constexpr program::Interval kOtherArchitecture{0.72, 1.44};
 /// The share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100),
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
-/// Kernels of PyTorch do not load as fast as HBM delivers; GDDR is slower than they are.
-double memory_share(const compute::DeviceFacts& facts, workload::Elementwise elementwise) {
-  return elementwise == workload::Elementwise::kUnfused && facts.stacked_memory ? kEagerShare
-                                                                                : kFusedShare;
-}
 
 /// With blocking launches (CUDA_LAUNCH_BLOCKING) the device idles before each kernel until its host
 /// wakes up. A launch and a wake-up take 10 to 15 us in recordings, and the launch's 4 us are in the
@@ -130,7 +125,7 @@ Estimate<Seconds> interval_of(const Estimate<Seconds>& step, const ByFactor<doub
 
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise) {
   const compute::DeviceFacts facts = compute::facts_of(device);
-  const double memory = memory_share(facts, elementwise);
+  const double memory = elementwise == workload::Elementwise::kUnfused ? kEagerShare : kFusedShare;
   const bool compiled = elementwise == workload::Elementwise::kCompiled;
   const host::Implementation& host = host::implementation_named(compiled ? "compiled" : "eager");
   for (const Row& row : kRows)
