@@ -54,6 +54,20 @@ TEST_CASE("prove stops when medians are known, and says where they are not") {
   CHECK(json["pairs"][0]["note"].get<std::string>().find("only") != std::string::npos);
 }
 
+TEST_CASE("a prediction knows the baseline's step without recording, relative to that with it") {
+  const std::string example = test::source_file(test::kExample).string();
+  const std::string recorded = test::write_scratch(
+      "pair.yaml", fmt::format("record: 'cp {} recording; echo step 1.25 ms'\n"
+                               "baseline: echo step 1 ms\ncandidate: echo step 0.9 ms\n"
+                               "predict: whatif recording --scale host:$UNRECORDED\n"
+                               "step: step (.* ms)\n",
+                               example));
+  const Json row = test::json_of({"prove", recorded, "--rounds", "1"})["pairs"][0];
+  const Json same = test::json_of({"whatif", example, "--scale", "host:0.8"});
+  CHECK(row["predicted"]["value"] == same["step_time"]["value"]);
+  CHECK(row["predicted"]["value"].get<double>() < 0.95e-3);  // 1 ms as recorded
+}
+
 TEST_CASE("a pair that fails or cannot run here says why, and the others run") {
   const std::string good = pair("echo step 1 ms", "echo step 0.7 ms"),
                     failing = pair("echo step 1 ms", "echo no disk >&2; exit 3"),
