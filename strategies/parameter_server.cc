@@ -6,7 +6,7 @@ using workload::Axis, workload::Issue, workload::Layout, workload::Op;
 
 namespace {
 
-/// Adds `count` recorded updates of a layer: their bytes and, for the recorded ones, their time.
+/// Adds `count` recorded updates of a layer: their bytes, and the time and the bytes as recorded.
 void add_recorded(std::optional<Op>& sum, const Op& update, double count) {
   const Estimate<Seconds>& time = *update.measured;
   if (!sum) {

@@ -73,10 +73,12 @@ class Writer {
         came_(whole.names.intern("gradients that are waited for")),
         fetch_(whole.names.intern("parameters to workers")),
         origin_(static_cast<std::uint32_t>(whole.origins.size())) {
-    whole.origins.push_back({{.kind = program::PartKind::kOptimizer,
-                              .part = whole.names.intern("optimizer"),
-                              .detail = whole.names.intern("on a server"),
-                              .provenance = Provenance::kDatasheet}});
+    whole.origins.push_back(
+        {{.kind = program::PartKind::kOptimizer,
+          .part = whole.names.intern("optimizer"),
+          .detail = whole.names.intern("on a server"),
+          .provenance = layout.servers->update.measured ? Provenance::kInterpolated
+                                                        : Provenance::kDatasheet}});
     for (const Exchange& e : exchanges_)
       all_ += e.pushed * (e.stage->degrees.tensor * e.stage->degrees.context);
   }
