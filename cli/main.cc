@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -165,6 +166,10 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
 /// The first signal asks the work to stop cleanly. Work that has not done so in time is ended, as
 /// it is by a second signal.
 void end_on_signals() {
+  // mpirun ends the other ranks where one has failed, which has said why.
+  static bool speaks = true;
+  if (const char* rank = std::getenv("OMPI_COMM_WORLD_RANK"))
+    speaks = std::string_view(rank) == "0";
   struct sigaction stop = {};
   stop.sa_handler = [](int) {
     interrupted = true;
@@ -176,7 +181,8 @@ void end_on_signals() {
   struct sigaction end = {};
   end.sa_handler = [](int) {
     constexpr std::string_view kLine = "rehearse: stopped by a signal\n";
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+    [[maybe_unused]] const auto written =
+        speaks ? ::write(STDERR_FILENO, kLine.data(), kLine.size()) : 0;
     remove_pending_files();
     ::_exit(static_cast<int>(Exit::kFailed));
   };
