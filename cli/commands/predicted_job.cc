@@ -47,19 +47,31 @@ Result<PredictedJob> predict_job(const std::filesystem::path& path, const Predic
   if (of.fidelity == step::Fidelity::kSimgrid) TRY(engine::check_simgrid());
   JobFile file = TRY(load_job(path, of.cluster, of.slice));
   if (!file.has_plan) file.assumed.push_back("plan: one rank, because the file has none");
-  step::Step step = TRY(in_file(path, step::predict(file.spec, file.cluster,
-                                                    {.fidelity = of.fidelity,
-                                                     .unfold = of.unfold,
-                                                     .counterfactuals = of.counterfactuals,
-                                                     .timeline = of.timeline,
-                                                     .path = !of.timeline})));
-  if (file.input) {
-    TRY(in_file(path, feed(input::Feed(*file.input), file.cluster, step)));
-    file.notes.push_back(feed_note(*file.input, file.cluster, step));
+  const auto predicted = [&](const step::PredictOptions& options) -> Result<step::Step> {
+    step::Step step = TRY(in_file(path, step::predict(file.spec, file.cluster, options)));
+    if (file.input) TRY(in_file(path, feed(input::Feed(*file.input), file.cluster, step)));
+    return step;
+  };
+  std::optional<Seconds> unchanged;
+  if (of.changes.any()) {
+    const step::Step step = TRY(predicted(
+        {.fidelity = of.fidelity, .unfold = of.unfold, .value_only = true, .timeline = false}));
+    TRY(match(of.changes, step.layout));
+    unchanged = step.time.value;
+    TRY(apply(of.changes, file));
   }
+  step::Step step = TRY(predicted({.fidelity = of.fidelity,
+                                   .unfold = of.unfold,
+                                   .counterfactuals = of.counterfactuals,
+                                   .timeline = of.timeline,
+                                   .path = !of.timeline}));
+  if (file.input) file.notes.push_back(feed_note(*file.input, file.cluster, step));
   step::StepPath critical = step::path_of(step);
   step::add_input(step, critical);
-  return predicted_job(std::move(file), std::move(step), std::move(critical), of.fidelity);
+  PredictedJob job =
+      predicted_job(std::move(file), std::move(step), std::move(critical), of.fidelity);
+  job.unchanged = unchanged;
+  return job;
 }
 
 }  // namespace rehearse::cli

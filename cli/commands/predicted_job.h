@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "cli/commands/job_changes.h"
 #include "cli/commands/step_result.h"
 #include "sim/base/result.h"
 
@@ -22,6 +23,7 @@ struct Prediction {
   bool unfold = false;
   bool counterfactuals = true;  ///< runs without each kind of communication
   bool timeline = true;         ///< as in step::PredictOptions
+  JobChanges changes = {};
 };
 /// Predicts the job of a file, with the waits of its input pipeline.
 Result<PredictedJob> predict_job(const std::filesystem::path& path, const Prediction& of);

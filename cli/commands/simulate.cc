@@ -412,9 +412,12 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
 
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!options.job_file.empty()) {
-    if (dataflow::is_dataflow_file(options.job_file)) return simulate_dataflow(options, globals);
-    return is_serve_file(options.job_file) ? simulate_serving(options, globals)
-                                           : simulate_job_file(options, globals);
+    const bool dataflow = dataflow::is_dataflow_file(options.job_file);
+    if (!dataflow && !is_serve_file(options.job_file)) return simulate_job_file(options, globals);
+    if (options.changes.any())
+      return fail_in(options.job_file, "--scale and --network change jobs of training",
+                     "a file with `training`");
+    return dataflow ? simulate_dataflow(options, globals) : simulate_serving(options, globals);
   }
   TRY(check_writable({options.files.perfetto}));
   const Simulation s = TRY(simulate(options, globals));

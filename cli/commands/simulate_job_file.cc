@@ -239,7 +239,8 @@ Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& gl
   PredictedJob job = TRY(predict_job(options.job_file, {.cluster = options.cluster,
                                                         .slice = options.sharing.slice,
                                                         .fidelity = options.fidelity,
-                                                        .unfold = options.unfold}));
+                                                        .unfold = options.unfold,
+                                                        .changes = options.changes}));
   for (const Warning& warning : job.step.warnings) globals.warn(to_string(warning));
   if (globals.format != Format::kCsv || !globals.report.empty()) TRY(try_changes(job, globals));
   const step::Step& step = job.step;

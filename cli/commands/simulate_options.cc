@@ -85,6 +85,14 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
              "how collectives are computed: message (default) simulates messages that share links; "
              "simgrid lets SimGrid do so; closed takes calibrated times or closed forms, and is "
              "faster");
+  add_value(command, "--scale", "EDIT", options.changes.scale,
+            "TARGET:FACTOR, multiply times of the job by FACTOR, and show the step without that; "
+            "targets: kernel or kernel=PATTERN (operations by name; * matches any text), host "
+            "(launches), collective (messages)")
+      ->allow_extra_args(false);
+  add_value(command, "--network", "LINK", options.changes.network,
+            "latency=5us,rate=100GB/s, or a link file: what a device has between nodes, instead of "
+            "the job's network");
   CLI::Option* algorithm =
       add_value(command, "--algorithm", "NAME", options.algorithm,
                 "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
@@ -134,6 +142,8 @@ void check_simulate_options(const SimulateOptions& options) {
         "--algorithm, --astra-system, --semantics, --division, --on-link-failure and "
         "--interference need --cluster or --astra-network");
   }
+  if (options.changes.any() && (!options.chakra.empty() || options.sharing.asked()))
+    refuse("--scale and --network change a job file, without --chakra and --share-with");
   if (!options.cluster.empty() && !options.astra_network.empty())
     refuse("--cluster or --astra-network, not both");
   if (!options.astra_system.empty() && (options.astra_sim || !options.algorithm.empty()))

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands/job_changes.h"
 #include "cli/commands/run_answer.h"
 #include "cli/commands/share_policy.h"
 #include "cli/config/described_job.h"
@@ -28,6 +29,7 @@ struct SimulateOptions {
   std::uint32_t ranks = 0;  ///< 0: as many as there are files
   std::filesystem::path groups;
   step::Fidelity fidelity = step::Fidelity::kMessage;
+  JobChanges changes;
   std::string algorithm;
   std::filesystem::path astra_network, astra_system;
   bool astra_sim = false;

@@ -213,6 +213,14 @@ std::vector<std::string> notes_of(const PredictedJob& job) {
   return notes;
 }
 
+/// "32 % less than the 1.20 s without the changes"; empty without changes.
+std::string change_words(const PredictedJob& job) {
+  if (!job.unchanged) return "";
+  const double change = job.step.time.value / *job.unchanged - 1;
+  return fmt::format("{:.1f} % {} than the {} without the changes", std::abs(change) * 100,
+                     change > 0 ? "more" : "less", to_string(*job.unchanged));
+}
+
 Document step_document(const PredictedJob& job) {
   const step::Step& step = job.step;
   const workload::Layout& layout = step.layout;
@@ -223,7 +231,8 @@ Document step_document(const PredictedJob& job) {
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
   d.answer = sentence_of(
       fmt::format("{} on {}", job.file.name, devices_words(step)),
-      {range_words(step.time, " per step"), regime_words(step), target_words(job), fit_words(step),
+      {range_words(step.time, " per step"), change_words(job), regime_words(step),
+       target_words(job), fit_words(step),
        largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   const double each = job.file.spec.training.microbatch;
   d.line(fmt::format("{}; {} microbatch{} of {:g} sample{} per data-parallel rank",
@@ -255,6 +264,7 @@ Document step_document(const PredictedJob& job) {
   d.methods = {method_of(job.fidelity)};
   d["folded"] = step.lowered.folded;
   d.show("step_time", "step time", step.time);
+  if (job.unchanged) d.show("unchanged_step_time", "step time without the changes", *job.unchanged);
   d["regime"] = {{"name", step.regime.name},
                  {"known", step.regime.known()},
                  {"stalled_share", step.regime.stalled},

@@ -21,6 +21,7 @@ struct PredictedJob {
   std::optional<double> steps_to_target = {};
   step::StepPath path = {};                ///< the critical path of the step
   std::vector<SingleChange> changes = {};  ///< that shorten the step; empty if none were tried
+  std::optional<Seconds> unchanged = {};   ///< the step without JobChanges, if there are any
 };
 
 Document step_document(const PredictedJob& job);

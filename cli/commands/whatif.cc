@@ -205,7 +205,8 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
     add_edit(edit.option, options.named[i], edit.check, edit.help)->allow_extra_args(false);
   }
   add_edit("--input-pipeline", options.input_pipeline, check_pipeline,
-           "workers=N[,prefetch=2][,load=PATTERN][,cpus=N], load batches in worker processes; or "
+           "workers=N[,prefetch=2][,load=PATTERN][,cpus=N][,receive=TIME], load batches in worker "
+           "processes; or "
            "an input pipeline file, which replaces the recorded loading on every host");
   add_number(command, "--batch", options.batch, 1U, 1000000U,
              "samples per batch from the file's pipeline (default: a unit of its last stage)");

@@ -49,7 +49,7 @@ std::vector<Control> controls_of_edits() {
   };
   for (const NamedEdit& edit : named_edits()) add(edit.option, edit.help, "lines");
   add("--input-pipeline",
-      "workers=N[,prefetch=2][,load=PATTERN][,cpus=N], load batches in worker "
+      "workers=N[,prefetch=2][,load=PATTERN][,cpus=N][,receive=TIME], load batches in worker "
       "processes",
       "text");
   add("--network", "latency=5us,rate=100GB/s, network between ranks for the recorded collectives",

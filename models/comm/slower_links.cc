@@ -39,16 +39,15 @@ std::set<LinkId> links_within_nodes(const Cluster& cluster) {
   return links;
 }
 
-}  // namespace
-
-Cluster with_slower_links(const Cluster& cluster, const LinkScales& scales) {
-  REHEARSE_CHECK(scales.within > 0 && scales.between > 0);
+/// Calls `change` for a copy of the type of each link that devices use for messages, within a node or
+/// between nodes, and gives the links what it made. `change` returns whether it changed the type.
+template <class Change>
+Cluster with_types(const Cluster& cluster, Change change) {
   const Scopes scopes(cluster);
-  const std::set<LinkId> within =
-      scales.within == 1 ? std::set<LinkId>() : links_within_nodes(cluster);
+  const std::set<LinkId> within = links_within_nodes(cluster);
   cluster::ClusterBuilder builder(cluster);
   // By type, and whether within a node.
-  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> slower;
+  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> changed;
   for (std::size_t i = 0; i < cluster.links().size(); ++i) {
     const cluster::Link& link = cluster.links()[i];
     const auto& a = cluster.vertices()[link.a.index()].node;
@@ -58,18 +57,11 @@ Cluster with_slower_links(const Cluster& cluster, const LinkScales& scales) {
     };
     const bool inside = a && a == b;
     if (inside && !within.contains(LinkId(i))) continue;
-    const double scale = inside ? scales.within : scales.between;
-    if (scale == 1 || stores(link.a) || stores(link.b)) continue;
-    const auto [known, fresh] = slower.try_emplace({link.type, inside}, 0);
+    if (stores(link.a) || stores(link.b)) continue;
+    const auto [known, fresh] = changed.try_emplace({link.type, inside}, link.type);
     if (fresh) {
       LinkType type = cluster.link_types()[link.type];
-      // The part before the comma is the row of the catalog.
-      type.name += fmt::format(", {:.3g} times as slow", scale);
-      type.rate = type.rate / scale;
-      type.latency = std::min(type.latency * scale, Seconds::s(1));
-      for (Seconds* time : {&type.message.start_up, &type.message.cost})
-        *time = std::min(*time * scale, cluster::kMostMessageTime);
-      type.step_scale *= scale;
+      if (!change(type, inside)) continue;
       if (const std::optional<NodeId> node = a ? a : b; !inside && !type.network && node)
         type.network = kind_at(cluster, scopes, *node);
       known->second = builder.add(std::move(type));
@@ -79,6 +71,56 @@ Cluster with_slower_links(const Cluster& cluster, const LinkScales& scales) {
   Result<Cluster> made = std::move(builder).build();
   REHEARSE_CHECK(made, "{}", to_string(made.error()));
   return std::move(*made);
+}
+
+}  // namespace
+
+Cluster with_slower_links(const Cluster& cluster, const LinkScales& scales) {
+  REHEARSE_CHECK(scales.within > 0 && scales.between > 0);
+  return with_types(cluster, [&](LinkType& type, bool inside) {
+    const double scale = inside ? scales.within : scales.between;
+    if (scale == 1) return false;
+    // The part before the comma is the row of the catalog.
+    type.name += fmt::format(", {:.3g} times as slow", scale);
+    type.rate = type.rate / scale;
+    type.latency = std::min(type.latency * scale, Seconds::s(1));
+    for (Seconds* time : {&type.message.start_up, &type.message.cost})
+      *time = std::min(*time * scale, cluster::kMostMessageTime);
+    type.step_scale *= scale;
+    return true;
+  });
+}
+
+Result<Cluster> with_network(const Cluster& cluster, const cluster::PointToPoint& link) {
+  if (cluster.nodes().size() < 2 || cluster.nodes()[0].devices.empty() ||
+      cluster.nodes()[1].devices.empty())
+    return fail("the cluster has no network between nodes with devices", "two nodes or more");
+  const cluster::Route route =
+      cluster.route(cluster.nodes()[0].devices.front(), cluster.nodes()[1].devices.front());
+  std::optional<ByteRate> rate;
+  Seconds between = Seconds::s(0), within = Seconds::s(0);
+  for (const HopId hop : route.hops) {
+    const cluster::Link& on = cluster.links()[Cluster::link_of(hop).index()];
+    const auto& a = cluster.vertices()[on.a.index()].node;
+    const LinkType& type = cluster.link_types()[on.type];
+    const bool inside = a && a == cluster.vertices()[on.b.index()].node;
+    (inside ? within : between) += type.latency;
+    if (!inside) rate = rate ? std::min(*rate, type.rate) : type.rate;
+  }
+  if (!rate) return fail("the first two nodes have no link between them", "a network");
+  if (link.latency < within)
+    return fail(fmt::format("a network with a latency of {}: that is less than that of the links within both nodes, {}",
+                            to_string(link.latency), to_string(within)),
+                "the latency from one device to another");
+  const double hops = static_cast<double>(route.hops.size());
+  const Seconds latency = link.latency - within;
+  return with_types(cluster, [&, faster = link.rate / *rate](LinkType& type, bool inside) {
+    if (inside) return false;
+    type.name += ", changed";
+    type.rate = type.rate * faster;
+    type.latency = between > Seconds::s(0) ? type.latency * (latency / between) : latency / hops;
+    return true;
+  });
 }
 
 }  // namespace rehearse::comm

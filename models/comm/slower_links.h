@@ -1,7 +1,10 @@
-// The same cluster with slower links, as measured steps and recorded collectives show them.
+// The same cluster with other links: slower ones, as measured steps and recorded collectives show
+// them, and another network between nodes.
 #pragma once
 
+#include "sim/base/result.h"
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/point_to_point.h"
 
 namespace rehearse::comm {
 
@@ -18,5 +21,11 @@ struct LinkScales {
 /// times as long. NCCL's own constants, the cap of single flows over TCP, and the stated or assumed
 /// kind of the network do not change.
 cluster::Cluster with_slower_links(const cluster::Cluster& cluster, const LinkScales& scales);
+
+/// A device of the first node reaches one of the second at this rate and latency. All links between
+/// nodes change by the same factors, so that trunks keep their ratio to the links of devices. Costs
+/// of messages and steps stay. Fails if there is one node, or no link between the first two.
+Result<cluster::Cluster> with_network(const cluster::Cluster& cluster,
+                                      const cluster::PointToPoint& link);
 
 }  // namespace rehearse::comm

@@ -42,6 +42,13 @@ Result<double> parse_factor(std::string_view text) {
   return *factor;
 }
 
+Result<Seconds> parse_length(std::string_view text) {
+  const Seconds length = TRY(parse_quantity<Seconds>(text));
+  if (length < Seconds::s(0) || length > Seconds::s(86400))
+    return fail(fmt::format("'{}' is not a valid duration", text), "0 s to 1 d");
+  return length;
+}
+
 /// The duration of an op, to be changed. All ops of a recording have one.
 Picoseconds& time_of(RecordedProgram& program, const RankOp& at) {
   return *program.programs[at.rank].ops[at.op].duration;
@@ -97,7 +104,8 @@ bool shorten_first(const Recording& r, const std::vector<Load>& loads, const Inp
     other = other - r.host(loads[k].range).duration;
   const Picoseconds wait =
       std::accumulate(work.begin(), work.end(), Picoseconds(0)) * (1 / (count * workers)) -
-      Picoseconds::from(other) * (1 / std::max(1.0, count - 1));
+      Picoseconds::from(other) * (1 / std::max(1.0, count - 1)) -
+      Picoseconds::from(receive_of(r, edit));
   const bool keeps_up = wait <= Picoseconds(0);
   const std::size_t first = edit.workers * std::size_t{keeps_up ? edit.prefetch : 1};
   for (std::size_t k = 0; k < std::min(work.size(), first); ++k)
@@ -125,10 +133,7 @@ Result<Scale> parse_scale(std::string_view text) {
 
 Result<Timed> parse_timed(std::string_view text) {
   const auto parts = TRY(split_edit(text, "DURATION"));
-  const Seconds length = TRY(parse_quantity<Seconds>(parts.second));
-  if (length < Seconds::s(0) || length > Seconds::s(86400))
-    return fail(fmt::format("'{}' is not a valid duration", parts.second), "0 s to 1 d");
-  return Timed{parts.first, length};
+  return Timed{parts.first, TRY(parse_length(parts.second))};
 }
 
 Result<MaybeTimed> parse_maybe_timed(std::string_view text) {
@@ -159,9 +164,10 @@ Result<Straggler> parse_straggler(std::string_view text) {
 
 Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   InputPipeline pipeline{.workers = 0};
-  constexpr std::array<std::string_view, 4> kKeys = {"workers", "prefetch", "load", "cpus"};
-  constexpr const char* kForm = "workers=N[,prefetch=N][,load=PATTERN][,cpus=N]";
-  std::array<bool, 4> given = {};
+  constexpr std::array<std::string_view, 5> kKeys = {"workers", "prefetch", "load", "cpus",
+                                                     "receive"};
+  constexpr const char* kForm = "workers=N[,prefetch=N][,load=PATTERN][,cpus=N][,receive=TIME]";
+  std::array<bool, kKeys.size()> given = {};
   for (const std::string_view part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     const std::string_view key = trim(part.substr(0, equals));
@@ -176,6 +182,10 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
       pipeline.load = value;
       continue;
     }
+    if (key == "receive") {
+      pipeline.receive = TRY(parse_length(value));
+      continue;
+    }
     const std::uint32_t count = parse_number<std::uint32_t>(value).value_or(0);
     if (count == 0 || count > 4096)
       return fail(fmt::format("'{}' is not a number of {}", value, key), "1 to 4096");
@@ -185,6 +195,12 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   }
   if (pipeline.workers == 0) return fail("workers is missing", "workers=N");
   return pipeline;
+}
+
+Seconds receive_of(const Recording& recording, const InputPipeline& edit) {
+  if (edit.receive) return *edit.receive;
+  if (edit.load != kLoadingRange) return Seconds::s(0);
+  return Seconds::us(recording.rank().gpu_ops.size() > 0 ? 80 : 640);
 }
 
 bool fills_cpus(const std::vector<Recording>& recordings, const InputPipeline& edit) {
@@ -333,6 +349,7 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
         work[k] += *builder.op(op).duration;
         builder.op(op).duration = Picoseconds(0);
       }
+    const Picoseconds receive = Picoseconds::from(receive_of(recordings[rank], edit));
     const std::vector<Picoseconds> whole = work;
     const bool keeps_up = shorten_first(recordings[rank], loads, edit, work);
     // Steps of the recording also load for steps after it.
@@ -349,7 +366,10 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
       const OpIndex load =
           builder.add({.name = name, .task = Task::kInput, .duration = work[k], .stream = workers},
                       {Kind::kHost, loads[std::min(k, loads.size() - 1)].range});
-      if (k < loads.size()) builder.depend(loads[k].ops.back(), load);
+      if (k < loads.size()) {
+        builder.depend(loads[k].ops.back(), load);
+        builder.op(loads[k].ops.back()).duration = receive;
+      }
       if (k >= depth) {
         builder.depend(load, loads[k - depth].ops.back());
       } else {

@@ -7,6 +7,7 @@
 
 #include "models/compute/device_facts.h"
 #include "models/host/host.h"
+#include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "strategies/step/regimes.h"
 
@@ -90,7 +91,8 @@ Result<DeviceKind> kind_named(const std::string& name, const cluster::Cluster& c
   Conditions conditions = own == spec.conditions_on.end() ? spec.conditions : own->second;
   conditions.host_per_kernel = spec.conditions.host_per_kernel;
   if (name == cluster::kCpu)
-    return DeviceKind{name, nullptr, conditions, OpPrice(std::nullopt, conditions), {}};
+    return DeviceKind{
+        name, nullptr, conditions, OpPrice(std::nullopt, conditions, {}, {}, spec.op_factors), {}};
   compute::OpCost cost = TRY(compute::OpCost::on(name, conditions.sustained, calibrations));
   if (const auto alone = spec.measured_ops.find(name); alone != spec.measured_ops.end())
     cost = cost.with(alone->second);
@@ -102,13 +104,21 @@ Result<DeviceKind> kind_named(const std::string& name, const cluster::Cluster& c
     measured = CarriedOver{std::move(from), std::move(to)};
   }
   const std::optional<ByteRate> nvme = nvme_rate_of(cluster, name);
-  return DeviceKind{name, &gpu, conditions,
-                    OpPrice(std::move(cost), conditions, std::move(measured), nvme), nvme};
+  return DeviceKind{
+      name, &gpu, conditions,
+      OpPrice(std::move(cost), conditions, std::move(measured), nvme, spec.op_factors), nvme};
 }
 
 }  // namespace
 
 Estimate<Seconds> OpPrice::estimate(const Op& op) const {
+  double factor = 1;
+  for (const OpFactor& each : factors_)
+    if (matches_wildcard(each.pattern, op.name)) factor *= each.factor;
+  return unchanged(op) * factor;
+}
+
+Estimate<Seconds> OpPrice::unchanged(const Op& op) const {
   if (op.host && op.measured) return *op.measured;
   if (op.host || !cost_) {
     // The memory rate of updates on the host. Hosts differ by a factor of two in both directions.

@@ -31,11 +31,13 @@ class OpPrice {
   /// Without `cost`, every op runs on the processor of a host.
   /// `nvme_rate`: the share of a rank in that of its node's drives.
   OpPrice(std::optional<compute::OpCost> cost, const Conditions& conditions,
-          std::optional<CarriedOver> measured = {}, std::optional<ByteRate> nvme_rate = {})
+          std::optional<CarriedOver> measured = {}, std::optional<ByteRate> nvme_rate = {},
+          std::vector<OpFactor> factors = {})
       : cost_(std::move(cost)),
         conditions_(conditions),
         measured_(std::move(measured)),
-        nvme_rate_(nvme_rate) {}
+        nvme_rate_(nvme_rate),
+        factors_(std::move(factors)) {}
 
   strategies::OpTime timed(const workload::Op& op) const { return {estimate(op), idle(op)}; }
   Seconds operator()(const workload::Op& op) const { return timed(op).total(); }
@@ -45,10 +47,13 @@ class OpPrice {
   Seconds idle(const workload::Op& op) const;
 
  private:
+  Estimate<Seconds> unchanged(const workload::Op& op) const;
+
   std::optional<compute::OpCost> cost_;
   Conditions conditions_;
   std::optional<CarriedOver> measured_;
   std::optional<ByteRate> nvme_rate_;
+  std::vector<OpFactor> factors_;
 };
 
 struct DeviceKind {

@@ -28,6 +28,12 @@
 
 namespace rehearse::step {
 
+/// Computing ops take this many times as long; `*` in the pattern matches any text.
+struct OpFactor {
+  std::string pattern;
+  double factor;
+};
+
 struct Spec {
   workload::Workload workload;  ///< for one sample
   /// The catalog name of the device on which measured operation times were taken. On other devices
@@ -41,6 +47,7 @@ struct Spec {
   /// Replaces `conditions` on devices of these names. host_per_kernel and fixed
   /// always come from `conditions`.
   std::map<std::string, Conditions, std::less<>> conditions_on = {};
+  std::vector<OpFactor> op_factors = {};  ///< by the name of an op; all that match apply
 };
 
 /// A pass of a transformer block takes the longer of both.

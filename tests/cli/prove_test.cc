@@ -24,7 +24,7 @@ std::string pair(const std::string& baseline, const std::string& candidate,
   return test::write_scratch(
              "pair.yaml",
              fmt::format("record: cp '{}' recording\nbaseline: {}\ncandidate: {}\n"
-                         "predict: whatif recording --input-pipeline workers=2\n"
+                         "predict: whatif recording --input-pipeline workers=2,receive=0us\n"
                          "step: step (.* ms)\n{}",
                          test::source_file(test::kExample).string(), baseline, candidate, more))
       .string();

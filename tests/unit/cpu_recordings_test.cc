@@ -21,9 +21,10 @@ using trace::HostKind;
 using trace::Trace;
 
 /// Six steps of 1 ms: 600 us of loading in three pieces, then aten::mm for 300 us.
-Trace loading_steps() {
+Trace loading_steps(bool gpu = false) {
   Trace trace;
   RankBuilder rank(trace);
+  if (gpu) rank.kernel("k", 700, 100, {});
   for (int s = 0; s < 6; ++s) {
     const double t = 1000.0 * s;
     rank.step(s, t, 1000);
@@ -56,21 +57,40 @@ TEST_CASE("loading that is too slow for its workers has no head start from a ful
     return steps_after(r, overlap_input(r.recordings, r.program, *parse_input_pipeline(edit)));
   };
   // One worker loads for 600 us, the other work takes 400: 600 from the first step on.
-  for (const double step : steps("workers=1")) CHECK(step == Approx(600));
+  for (const double step : steps("workers=1,receive=0us")) CHECK(step == Approx(600));
   // Two workers deliver every 300 us.
-  for (const double step : steps("workers=2")) CHECK(step == Approx(400));
+  for (const double step : steps("workers=2,receive=0us")) CHECK(step == Approx(400));
+}
+
+TEST_CASE("a thread receives the batches of worker processes") {
+  Replayed r(loading_steps());
+  const auto steps = [&](const char* edit) {
+    return steps_after(r, overlap_input(r.recordings, r.program, *parse_input_pipeline(edit)));
+  };
+  // 400 us of other work, and 640 us by default where no GPU suggests pinned memory.
+  for (const double step : steps("workers=2")) CHECK(step == Approx(1040));
+  for (const double step : steps("workers=2,receive=100 us")) CHECK(step == Approx(500));
+  // A worker that needs 600 us per batch does not keep up with 500 us of other work.
+  for (const double step : steps("workers=1,receive=100 us")) CHECK(step == Approx(600));
+  const auto receive = [](bool gpu, const InputPipeline& edit) {
+    const Replayed on(loading_steps(gpu));
+    return receive_of(on.recordings[0], edit);
+  };
+  CHECK(receive(true, {.workers = 1}) == Seconds::us(80));
+  CHECK(receive(false, {.workers = 1}) == Seconds::us(640));
+  CHECK(receive(false, {.workers = 1, .load = "load*"}) == Seconds::s(0));
 }
 
 TEST_CASE("workers and the training thread divide the CPUs of their process") {
   // 600 us of loading and 400 of other work are 1000 on one CPU, whatever overlaps. Two workers and
   // the thread need 500 of each of two CPUs.
   Trace trace = loading_steps();
-  for (const auto& [stated, edit, step] : {std::tuple("", "workers=1,cpus=1", 1000.0),
-                                           {"1", "workers=1", 1000.0},
-                                           {"1", "workers=1,cpus=9", 1000.0},
-                                           {"2", "workers=1", 600.0},
-                                           {"2", "workers=2", 500.0},
-                                           {"3", "workers=2", 400.0}}) {
+  for (const auto& [stated, edit, step] : {std::tuple("", "workers=1,cpus=1,receive=0us", 1000.0),
+                                           {"1", "workers=1,receive=0us", 1000.0},
+                                           {"1", "workers=1,cpus=9,receive=0us", 1000.0},
+                                           {"2", "workers=1,receive=0us", 600.0},
+                                           {"2", "workers=2,receive=0us", 500.0},
+                                           {"3", "workers=2,receive=0us", 400.0}}) {
     INFO(edit << " on " << stated);
     trace.ranks[0].info.facts = {{"cpus", stated}};
     Replayed r(trace);

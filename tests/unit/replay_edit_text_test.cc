@@ -96,7 +96,9 @@ TEST_CASE("an input pipeline has workers, each two batches ahead by default") {
         "unknown key 'worker'; did you mean 'workers'?");
   CHECK(error_of(parse_input_pipeline("workers=0")) == "'0' is not a number of workers; 1 to 4096");
   CHECK(error_of(parse_input_pipeline("workers=4,workers=5")) ==
-        "'workers' appears twice; workers=N[,prefetch=N][,load=PATTERN][,cpus=N]");
+        "'workers' appears twice; workers=N[,prefetch=N][,load=PATTERN][,cpus=N][,receive=TIME]");
+  CHECK(error_of(parse_input_pipeline("workers=1,receive=-1 us")) ==
+        "'-1 us' is not a valid duration; 0 s to 1 d");
   CHECK(error_of(parse_input_pipeline("workers=4097")) ==
         "'4097' is not a number of workers; 1 to 4096");
 }
