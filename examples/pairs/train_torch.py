@@ -30,6 +30,19 @@ class Samples(torch.utils.data.Dataset):
         return self.centres[i % 10] + torch.randn(self.draws, 256).mean(0), i % 10
 
 
+class Layer(nn.Module):
+    """A range of the recording has its number."""
+
+    def __init__(self, number, inputs, outputs):
+        super().__init__()
+        self.name = f"layer {number}"
+        self.linear = nn.Linear(inputs, outputs)
+
+    def forward(self, x):
+        with torch.profiler.record_function(self.name):
+            return torch.relu(self.linear(x))
+
+
 def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=40)
@@ -49,7 +62,7 @@ def steps_of(options):
     """Yields after each step."""
     mark = torch.profiler.record_function
     widths = [256] + [options.width] * options.hidden
-    layers = [part for i, o in zip(widths, widths[1:]) for part in (nn.Linear(i, o), nn.ReLU())]
+    layers = [Layer(k, *sizes) for k, sizes in enumerate(zip(widths, widths[1:]))]
     model = nn.Sequential(*layers, nn.Linear(options.width, 10))
     if options.ranks > 1:
         model = nn.parallel.DistributedDataParallel(model)
@@ -101,7 +114,8 @@ def write_trace(events, file):
     that matter are of floats."""
     rows = [{"name": e.name, "ph": "X", "pid": 1, "tid": e.thread, "ts": e.time_range.start,
              "dur": e.time_range.elapsed_us(),
-             "args": {"Input Dims": e.input_shapes, "Input type": ["float"] * len(e.input_shapes)}}
+             "args": {"Input Dims": e.input_shapes, "Input type": ["float"] * len(e.input_shapes),
+                      "Sequence number": e.sequence_nr, "Fwd thread id": e.fwd_thread}}
             for e in events]
     with open(file, "w") as out:
         json.dump({"traceEvents": rows}, out)
