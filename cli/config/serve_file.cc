@@ -21,6 +21,7 @@ namespace rehearse::cli {
 namespace {
 
 constexpr std::int64_t kMostTokens = 100'000'000, kMostRequests = 10'000'000;
+constexpr double kMostRate = 1e9;  // requests per second
 
 /// A number, or {uniform: [least, most]}.
 serving::Lengths read_lengths(const YamlMap& load, std::string_view key) {
@@ -48,10 +49,12 @@ std::optional<double> read_rate(const YamlMap& load) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), rate);
   const std::string_view unit =
       trim(std::string_view(*text).substr(static_cast<std::size_t>(end - text->data())));
-  if (error == std::errc() && (unit.empty() || unit == "per s" || unit == "/s") && rate > 0 &&
-      rate < 1e9)
+  if (error != std::errc() || !(unit.empty() || unit == "per s" || unit == "/s"))
+    load.report("rate", fmt::format("'{}' is no rate", *text), "requests per second: 2 per s");
+  else if (!(rate > 0 && rate <= kMostRate))
+    load.report("rate", fmt::format("'{}' is out of range", *text), "above 0, at most 1e9 per s");
+  else
     return rate;
-  load.report("rate", fmt::format("'{}' is no rate", *text), "requests per second: 2 per s");
   return std::nullopt;
 }
 

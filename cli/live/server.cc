@@ -158,12 +158,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Failure ignored;
     stream_.socket().close(ignored);
   }
-  /// Ends the process that answers. A browser that waits for it gets an error.
-  void end() {
+  /// Ends the process that answers. A browser that waits for it is told why.
+  void end(std::string_view why = {}) {
     if (process_ <= 0) return;
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
     process_ = 0;
+    ended_because_ = why;
   }
 
  private:
@@ -197,7 +198,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void answer(const std::string& path) {
     std::weak_ptr<Connection>& before = server_.running[path];
-    if (const std::shared_ptr<Connection> other = before.lock()) other->end();
+    if (const std::shared_ptr<Connection> other = before.lock())
+      other->end("a later change has replaced this one");
     before = weak_from_this();
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return send(refusal(503, "too many open files"));
@@ -214,14 +216,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
       char byte = 0;
       if (here &&
           ::recv(here->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
-        here->end();  // the browser no longer waits
+        here->end("the connection was closed before the answer");
     });
   }
 
   void answered() {
-    const bool ended_early = process_ == 0;
     if (process_ > 0) ::waitpid(std::exchange(process_, 0), nullptr, 0);
-    if (ended_early) return send(refusal(409, "a later change has replaced this one"));
+    if (!ended_because_.empty()) return send(refusal(409, ended_because_));
     if (text_.empty()) return send(refusal(500, "the simulation ended by a fault of its own"));
     send(unpacked(text_));
   }
@@ -267,6 +268,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string text_;  ///< from the process
   std::array<char, 4096> unread_;
   ::pid_t process_ = 0;
+  std::string_view ended_because_;
   bool read_ = false;
 };
 

@@ -11,38 +11,37 @@
 
 namespace rehearse::capture {
 
-/// The file is opened again for each flush. A program may close descriptors that it did not open,
-/// and a file that it opens next could get the same number.
 class CaptureFile {
  public:
-  /// `offset` counts the bytes that are completely written; append advances it.
+  /// `offset` counts the bytes that are completely written; append advances it, and opens the file.
   CaptureFile(const char* path, std::uint64_t& offset) : path_(path), offset_(offset) {}
-  ~CaptureFile() {
-    if (file_ >= 0) ::close(file_);
-  }
+  ~CaptureFile() { close(); }
   CaptureFile(const CaptureFile&) = delete;
   CaptureFile& operator=(const CaptureFile&) = delete;
 
   /// Appends `n` bytes or nothing, and leaves at least kReserve bytes of space.
   bool append(const void* bytes, std::size_t n) { return reserve(n) && write(bytes, n); }
   /// The same, using the reserved space.
-  bool append_last(const void* bytes, std::size_t n) { return is_open() && write(bytes, n); }
+  bool append_last(const void* bytes, std::size_t n) { return open() && write(bytes, n); }
   /// Releases the reserved space.
   void trim() {
     if (file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(offset_)) != 0) errno = 0;
+  }
+  bool open() {
+    if (file_ < 0) file_ = ::open(path_, O_WRONLY | O_CLOEXEC);
+    return file_ >= 0;
+  }
+  void close() {
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
   }
 
  private:
   // Size of the last blocks, kept free after the rows so that a full disk cannot prevent them.
   static constexpr std::size_t kReserve = 256;
 
-  bool is_open() {
-    if (file_ < 0) file_ = ::open(path_, O_WRONLY | O_CLOEXEC);
-    return file_ >= 0;
-  }
-
   bool reserve(std::size_t n) {
-    if (!is_open()) return false;
+    if (!open()) return false;
     const std::uint64_t end = offset_ + n + kReserve;
     rlimit limit;
     if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < end) return false;

@@ -40,16 +40,21 @@ struct Item {
 
 class Flusher {
  public:
-  explicit Flusher(Recording& recording)
+  /// `keeps_open`: the file stays open between flushes.
+  Flusher(Recording& recording, bool keeps_open)
       : recording_(recording),
+        file_(recording.path, recording.offset),
+        keeps_open_(keeps_open),
         keeper_(recording.keeper),
         announcements_(recording.path),
         unwritten_(recording.number),
         names_(recording.buffer),
-        rows_(recording.buffer + kNamesBuffer) {}
+        rows_(recording.buffer + kNamesBuffer) {
+    if (keeps_open_) file_.open();
+  }
 
   void flush(bool last) {
-    CaptureFile file(recording_.path, recording_.offset);
+    CaptureFile& file = file_;
     encode_chunks(file);
     if (last) {
       // Waits for threads that are handing over a chunk, because it is full or they end.
@@ -63,6 +68,7 @@ class Flusher {
     commit(file);
     report_steps(file, last);
     if (last) finish(file);
+    if (!keeps_open_) file_.close();
   }
 
  private:
@@ -446,6 +452,8 @@ class Flusher {
   }
 
   Recording& recording_;
+  CaptureFile file_;
+  const bool keeps_open_;
   StepKeeper* keeper_;  // null where all goes to the file
   Announcements announcements_;
   UnwrittenTexts unwritten_;
@@ -462,12 +470,20 @@ class Flusher {
   std::uint64_t learned_ = 0;  ///< steps that the keeper knows of, or that came too fast for it
 };
 
+/// Gives this thread an empty table of descriptors of its own. The program may close descriptors that
+/// it did not open, use all that its limit allows, or change its root. False if the kernel has no such
+/// call: then an open file could be closed by the program, and its number mean another file.
+bool has_own_descriptors() {
+  constexpr unsigned kUnshare = 2;  // CLOSE_RANGE_UNSHARE
+  return ::syscall(SYS_close_range, 0U, ~0U, kUnshare) == 0;
+}
+
 }  // namespace
 
 void* run_flusher(void* argument) {
   auto& recording = *static_cast<Recording*>(argument);
   ::pthread_setname_np(::pthread_self(), "rehearse");
-  Flusher flusher(recording);
+  Flusher flusher(recording, has_own_descriptors());
   for (bool last = false; !last;) {
     recording.flusher_sleeps.store(1, std::memory_order_seq_cst);
     if (recording.closing.load(std::memory_order_seq_cst) == 0 &&

@@ -5,25 +5,26 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Mapping, Sequence, Union
 
-from ._errors import InputError, InternalError, UsageError
+from ._errors import Error, InputError, InternalError, UsageError
 from ._values import Quantity, Result, typed
 
 PROGRAM = Path(__file__).parent / "program" / "bin" / "rehearse"
 
 #: What a word of a command line is made from. A quantity has its unit.
-Word = Union[str, int, float, "os.PathLike[str]", Quantity]
+Word = Union[str, bytes, int, float, "os.PathLike[str]", Quantity]
 
 
 def word(value: Word) -> str:
     if isinstance(value, Quantity):
         return f"{value.value!r}{value.unit}"
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    return os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
 
 
 def option_words(name: str, value: Any) -> list[str]:
@@ -47,6 +48,8 @@ def run(command: str, places: Sequence[Word | None], options: Mapping[str, Any])
         written = Path(scratch) / "result.json"
         code, screen, messages = ended([*words, f"--json={written}", *(["--", *given] if given else [])])
         document = json.loads(written.read_bytes()) if written.exists() else {}
+    if code < 0:
+        raise Error(f"the program was ended by {signal.Signals(-code).name}")
     if "errors" in document:
         raise InputError(document["errors"])
     if code == 2:

@@ -143,13 +143,19 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t mos
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              &std::fclose);
   if (!file) return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+  const auto too_large = [&] {
+    return fail_file(path, "is too large", fmt::format("at most {} MiB", most >> 20));
+  };
   std::string text;
   char block[1 << 16];
   note_input(path);
+  if (struct stat info = {}; ::fstat(::fileno(file.get()), &info) == 0 && S_ISREG(info.st_mode)) {
+    if (static_cast<std::uintmax_t>(info.st_size) > most) return too_large();
+    text.reserve(static_cast<std::size_t>(info.st_size));
+  }
   while (const std::size_t n = std::fread(block, 1, sizeof block, file.get())) {
     text.append(block, n);
-    if (text.size() > most)
-      return fail_file(path, "is too large", fmt::format("at most {} MiB", most >> 20));
+    if (text.size() > most) return too_large();
   }
   if (std::ferror(file.get()))
     return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));

@@ -122,13 +122,15 @@ Result<Graph> GraphBuilder::build() && {
     for (std::size_t i = 1; i < n; ++i) next[i] = next[i - 1] + rows[i - 1].need;
     for (const Edge& e : edges_) by_target[next[e.to.index()]++] = e;
   }
-  for (const Edge& e : edges_) ++rows[e.from.index() + 1].first_successor;
+  edges_ = {};
+  for (const Edge& e : by_target) ++rows[e.from.index() + 1].first_successor;
   for (std::size_t i = 0; i < n; ++i) rows[i + 1].first_successor += rows[i].first_successor;
-  graph_.successor_.assign(edges_.size(), OpId(0));
+  graph_.successor_.assign(by_target.size(), OpId(0));
   std::vector<std::uint32_t> next;
   next.reserve(n);
   for (std::size_t i = 0; i < n; ++i) next.push_back(rows[i].first_successor);
   for (const Edge& e : by_target) graph_.successor_[next[e.from.index()]++] = e.to;
+  by_target = {};
 
   for (const auto& [op, m] : first_m_) {
     if (m < 1 || m > rows[op.index()].need)

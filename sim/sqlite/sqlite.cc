@@ -66,6 +66,8 @@ Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, SqliteAccess ac
 
 tl::unexpected<Error> sqlite_error(sqlite3* db, const std::filesystem::path& path,
                                    std::string_view what) {
+  if (db && sqlite3_errcode(db) == SQLITE_BUSY)
+    return fail_in(path, "is in use by another program", "a file that no program writes");
   return fail_in(path, fmt::format("{}: {}", what, db ? sqlite3_errmsg(db) : "out of memory"));
 }
 

@@ -431,6 +431,18 @@ int close_descriptors(const char* path) {
   return 0;
 }
 
+/// All descriptors that the limit allows are in use from the first flush on.
+int no_descriptors() {
+  ranges(100);
+  const rlimit none = {.rlim_cur = 3, .rlim_max = 3};
+  expect(setrlimit(RLIMIT_NOFILE, &none) == 0, "a limit");
+  for (int i = 0; i < 3; ++i) {
+    sleep_ms(200);
+    ranges(100);
+  }
+  return 0;
+}
+
 /// Every name new, more of them than are kept.
 int many_texts(long n) {
   for (long i = 0; i < n; ++i) ranges(1, ("op " + std::to_string(i)).c_str());
@@ -539,6 +551,7 @@ int main(int count, char** arguments) {
   if (what == "killed_after") return killed_after(n, argument(3));
   if (what == "exit_inside") return exit_inside();
   if (what == "close_descriptors") return close_descriptors(argument(2));
+  if (what == "no_descriptors") return no_descriptors();
   if (what == "many_texts") return many_texts(n);
   if (what == "many_steps") return many_steps(n, atol(argument(3)));
   if (what == "deep") return deep(n);

@@ -53,6 +53,7 @@ class Socket {
       done += static_cast<std::size_t>(n);
     }
   }
+  void finish() const { ::shutdown(handle_, SHUT_WR); }
   std::string receive() const {
     std::string text;
     char block[1 << 16];
@@ -354,6 +355,11 @@ TEST_CASE("a later change ends an earlier answer, and a signal ends all") {
   std::this_thread::sleep_for(milliseconds(20));
   CHECK(status_of(live.ask(live.posted("answer", "{}"))) == 422);
   CHECK(status_of(first.receive()) == 409);
+  // One that sends no more looks like one that is gone, and is told so if it is not.
+  const Socket half(live.port);
+  half.send(exact);
+  half.finish();
+  CHECK(half.receive().find("the connection was closed before the answer") != std::string::npos);
   gone.send(exact);
   std::this_thread::sleep_for(milliseconds(20));
   const auto from = steady_clock::now();

@@ -269,6 +269,16 @@ TEST_CASE("messages that cannot be written end no command, and reach no other fi
                           store)) == 0);
   CHECK(test::rehearse({"inspect", store}).code == 0);
   CHECK(shell("\"$R\" catalog gpus >&- 2>&-") == 1);
+  CHECK(shell("\"$R\" --help > /dev/full 2>&1") == 1);
+}
+
+TEST_CASE("a command that runs out of memory says so") {
+  const fs::path errors = test::scratch_folder() / "e";
+  CHECK(shell(fmt::format(
+            "ulimit -v 150000 && \"$R\" simulate --model gpt3_175b --gpus 16384 --device "
+            "a100_sxm4_80 --plan tp8,pp16 --batch 16384 --threads 1 2> '{}'",
+            errors.string())) == 1);
+  CHECK(test::text_of(errors) == "rehearse: not enough memory; a smaller input, or more memory\n");
 }
 
 TEST_CASE("a file beyond the limit of the shell is an error, and leaves nothing") {

@@ -267,6 +267,8 @@ TEST_CASE("wrong servers and loads get one line") {
            {"framework: trtllm", "closed: 1, input: 9000, output: 1", "exceeds the 8192 of a step"},
            {"plan: {tensor: 16}", kLoad, "16 GPUs of the 8"},
            {"framework: vllm", "rate: fast, input: 1, output: 1", "'fast' is no rate"},
+           {"framework: vllm", "rate: 2e9 per s, input: 1, output: 1",
+            "is out of range; above 0, at most"},
            {"framework: vllm", "input: 9, output: 1", "exactly one kind of load"}})
     test::check_failed(test::rehearse({"simulate", serving_job(c.server, c.load)}), 1, c.says);
 }

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -120,6 +121,9 @@ class Words(unittest.TestCase):
         point = rehearse.network(device="h100_sxm5_80", sizes=rehearse.Quantity(2.5e5, "B")).points[0]
         self.assertEqual(point.bytes, 2.5e5)
 
+    def test_a_path_may_be_bytes(self):
+        self.assertEqual(rehearse.replay(os.fsencode(RECORDING)), rehearse.replay(RECORDING))
+
     def test_a_file_may_begin_with_a_dash(self):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(RECORDING, Path(folder) / "-a.json")
@@ -149,6 +153,16 @@ class Errors(unittest.TestCase):
         with self.assertRaises(rehearse.UsageError) as caught:
             rehearse.whatif(RECORDING, scale="kernel")
         self.assertTrue(str(caught.exception).startswith("--scale: 'kernel' has no FACTOR"))
+
+    def test_a_program_that_is_killed_is_no_wrong_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "rehearse"
+            program.write_text("#!/bin/sh\nkill -9 $$\n")
+            program.chmod(0o755)
+            with unittest.mock.patch("rehearse._program.PROGRAM", program), self.assertRaises(rehearse.Error) as caught:
+                rehearse.replay(RECORDING)
+        self.assertEqual((type(caught.exception), str(caught.exception)),
+                         (rehearse.Error, "the program was ended by SIGKILL"))
 
     def test_a_check_that_fails_has_a_result(self):
         check = rehearse.check(baseline="examples/recordings/gate_before.json",

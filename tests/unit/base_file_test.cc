@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,17 @@ TEST_CASE("the next run removes what a killed one has left, and nothing else") {
 TEST_CASE("a file without an end is refused at its limit") {
   CHECK(to_string(read_file("/dev/zero", std::size_t{3} << 20).error()) ==
         "/dev/zero: is too large; at most 3 MiB");
+}
+
+TEST_CASE("a file that says its size is refused before it is read") {
+  const fs::path sparse = test::write_scratch("sparse.csv", "a,b\n");
+  fs::resize_file(sparse, std::uintmax_t{100} << 30);
+  rusage before = {}, after = {};
+  ::getrusage(RUSAGE_SELF, &before);
+  CHECK(to_string(read_file(sparse).error()) ==
+        sparse.string() + ": is too large; at most 1024 MiB");
+  ::getrusage(RUSAGE_SELF, &after);
+  CHECK(after.ru_minflt - before.ru_minflt < 1000);  // pages of 4 KiB; the limit has 262,144
 }
 
 TEST_CASE("files that cannot be read or written say why") {

@@ -196,5 +196,14 @@ TEST_CASE("a program that closes every descriptor keeps its own files separate")
   CHECK(named(trace, trace.ranks[0], "range").size() == 40100);
 }
 
+TEST_CASE("a program that may open no more files is recorded to its end") {
+  const fs::path folder = test::scratch_folder();
+  CHECK(test::run_target("capture_target", {"no_descriptors"}, folder) == 0);
+  const Trace trace = test::read_captures(folder);
+  REQUIRE(trace.ranks.size() == 1);
+  CHECK(trace.ranks[0].host_ops.size() == 400);
+  CHECK(trace.problems.worst() == Severity::kInfo);
+}
+
 }  // namespace
 }  // namespace rehearse

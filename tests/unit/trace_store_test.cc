@@ -259,6 +259,14 @@ TEST_CASE("a store of another version is refused, by its version") {
                               "again");
 }
 
+TEST_CASE("a store that another program writes is in use") {
+  const fs::path path = stored(small_trace());
+  test::Database other(path);
+  other.run("BEGIN EXCLUSIVE");
+  CHECK(error_of(path) ==
+        path.string() + ": is in use by another program; a file that no program writes");
+}
+
 TEST_CASE("other files are not stores") {
   const fs::path path = test::scratch_folder() / "other";
   test::Database(path).run("CREATE TABLE a(b)");
