@@ -34,6 +34,12 @@ bool is_of(const CsvTable& table, const MeasurementKind& kind) {
                              [&](std::string_view column) { return table.has(column); });
 }
 
+bool fills(const CsvTable& table, std::size_t row, const MeasurementKind& kind) {
+  return is_of(table, kind) && std::ranges::all_of(kind.required, [&](std::string_view column) {
+           return !trim(table.cell(row, column)).empty();
+         });
+}
+
 std::string place_of(const fs::path& path, std::uint32_t line) {
   return fmt::format("{}:{}", path.filename().string(), line);
 }
@@ -147,6 +153,10 @@ class Judge {
     for (std::size_t r = 0; r < table.rows(); ++r) {
       if (progress_ && !progress_(static_cast<double>(r) / static_cast<double>(table.rows())))
         return fail("stopped");
+      // A row of another kind alone.
+      if (!fills(table, r, kind) &&
+          std::ranges::any_of(kinds(), [&](const auto* k) { return fills(table, r, *k); }))
+        continue;
       Cells cells(table, r);
       const std::string place = place_of(path, table.line(r));
       const auto use = static_cast<Use>(

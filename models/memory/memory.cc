@@ -25,9 +25,9 @@ constexpr double kRecomputed = 1.8;
 /// authors state.
 constexpr double kContextMibPerMultiprocessor = 4.27;
 constexpr double kNcclGib = 0.25, kNcclUncertainty = 0.5;
-/// Errors of the allocator's reserve, as shares of allocated memory: the rule of
-/// docs/concepts/intervals.md, and the largest 95 % quantile of its three sources.
-constexpr double kReserveBelow = 0.04, kReserveAbove = 0.14;
+/// Errors of the allocator's reserve, as shares of allocated memory: with them, the rule of
+/// docs/concepts/intervals.md gives the interval of reserved and device memory as it is.
+constexpr double kReserveBelow = 0.13, kReserveAbove = 0.155;
 /// The errors of the other parts together, relative to their sum in squares, by the same rule: each is
 /// stated for itself, and they rarely add up.
 constexpr double kPartsBelow = 0.34, kPartsAbove = 0.77;

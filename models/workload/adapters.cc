@@ -11,6 +11,11 @@
 namespace rehearse::workload {
 namespace {
 
+/// Operator records of PEFT's adapter in forward, relative to the 171 of a Llama layer
+/// (docs/concepts/host.md): 8 for each of two linear modules on three dimensions, 2 for dropout, and one
+/// each for the cast, the scale and the addition.
+constexpr double kAdapterHostWork = 21.0 / 171;
+
 bool is_linear(const Op& op) { return op.kind == OpKind::kGemm && !op.core; }
 
 /// Writes the ops of one adapter, in addition to those of the product that it adapts.
@@ -248,6 +253,7 @@ Result<Workload> with_adapters(Workload workload, std::uint32_t rank, Adapted ta
     for (const std::optional<Adapter>& adapter : adapters)
       if (adapter) {
         adapter->add_parameters(layer);
+        if (layer.host_work > 0) layer.host_work += kAdapterHostWork;
         adapted = true;
       }
   }

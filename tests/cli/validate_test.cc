@@ -220,6 +220,13 @@ TEST_CASE("validate: peaks of memory are those of the allocator") {
   CHECK(json["suites"][1]["name"] == "memory/m");
   CHECK(json["rows"][1]["predicted"]["unit"] == "GiB");
   CHECK(json["skipped"].empty());
+  // Rows with one of the two are of that kind alone.
+  const Json apart = judged("m.csv", columns + "peak_gib,step_s\n" + job + ",0.1\n" + job + "4,\n");
+  CHECK(apart["suites"][0]["rows"] == 1);
+  CHECK(apart["suites"][1]["rows"] == 1);
+  CHECK(apart["skipped"].empty());
+  const std::string neither = columns + "peak_gib,step_s\n" + job + ",\n" + job + "4,0.1\n";
+  CHECK(judged("m.csv", neither)["skipped"].size() == 2);
 }
 
 TEST_CASE("a baseline shows drifts, and does not fail on suites that were already bad") {

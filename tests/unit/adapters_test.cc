@@ -88,6 +88,14 @@ TEST_CASE("frozen weights have no gradient products, and adapters have small one
   }
 }
 
+// 21 operator records for each of the four adapters of a block, where a Llama layer has 171.
+TEST_CASE("adapters lengthen the work of the host") {
+  const Workload w = tiny_gpt({}), lora = adapted(w);
+  for (std::size_t l = 0; l < w.layers.size(); ++l)
+    CHECK(lora.layers[l].host_work - w.layers[l].host_work ==
+          Approx(w.layers[l].host_work > 0 ? 4 * 21.0 / 171 : 0));
+}
+
 // With adapters around attention, forward saves r values of each of the four, and neither the input
 // of the feed-forward part nor the product of the gate: T (h + f) elements of 2 bytes less. With
 // adapters everywhere it saves all that it did, and r values of each of the seven.

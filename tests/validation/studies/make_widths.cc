@@ -74,20 +74,34 @@ std::string family_of(const MemoryCase& from, const MemoryRow& row) {
   return {};
 }
 
-/// Errors of allocated memory, in units of the interval on their side: the rule gives −1 and 1 where
-/// the interval of models/memory/memory.cc is its own.
-Result<LeftOutErrors> errors_of_memory(const std::filesystem::path& data) {
-  LeftOutErrors errors;
+/// The publication of a row of reserved or device memory; empty for other cases. The interval of
+/// nanotron's rows also holds blocks that may be held.
+std::string publication_of(const MemoryCase& from) {
+  constexpr std::string_view kPublications[] = {"bigscience", "gpt2-rented", "qwen", "torchtitan"};
+  for (const std::string_view publication : kPublications)
+    if (from.name.starts_with(publication)) return std::string(publication);
+  return {};
+}
+
+/// Errors of memory, in units of the interval on their side: the rule gives −1 and 1 where the
+/// interval of models/memory/memory.cc is its own.
+struct Peaks {
+  LeftOutErrors allocated, reserved;
+};
+
+Result<Peaks> peaks_of(const std::filesystem::path& data) {
+  Peaks peaks;
   const MemoryAccuracy found = TRY(measure_memory_accuracy(data));
   for (const MemoryCase& each : found.cases)
     for (const MemoryRow& row : each.rows) {
-      const std::string family = family_of(each, row);
-      if (family.empty()) continue;
+      const std::string family = family_of(each, row), publication = publication_of(each);
+      if (family.empty() && publication.empty()) continue;
       const Estimate<Bytes>& p = row.predicted;
-      errors[family].push_back((row.measured - p.value) /
-                               (row.measured > p.value ? p.high - p.value : p.value - p.low));
+      LeftOutErrors& into = family.empty() ? peaks.reserved : peaks.allocated;
+      into[family + publication].push_back(
+          (row.measured - p.value) / (row.measured > p.value ? p.high - p.value : p.value - p.low));
     }
-  return errors;
+  return peaks;
 }
 
 }  // namespace
@@ -99,7 +113,7 @@ Result<Table> make_widths(const std::filesystem::path& data, const std::filesyst
       {"computing, FP8", &steps.fp8},
       {"computing, half precision or FP8", &steps.all},
       {"computing, architecture without published jobs", &steps.other_gpu}};
-  const LeftOutErrors memory = TRY(errors_of_memory(data));
+  const Peaks peaks = TRY(peaks_of(data));
   Table table({{"interval", Align::kLeft},
                {"low"},
                {"high"},
@@ -116,11 +130,14 @@ Result<Table> make_widths(const std::filesystem::path& data, const std::filesyst
                fmt::format("{}", width->sources), grouped(width->rows),
                width->held ? fmt::format("{:.0f}", *width->held * 100) : "–"});
   }
-  if (const std::optional<LeftOutWidth> width = left_out_width(memory))
-    table.add(
-        {"allocated memory, in units of its interval", fmt::format("{:.2f}", std::log(width->low)),
-         fmt::format("{:.2f}", std::log(width->high)), fmt::format("{}", width->sources),
-         grouped(width->rows), width->held ? fmt::format("{:.0f}", *width->held * 100) : "–"});
+  for (const auto& [name, errors] :
+       {std::pair{"allocated", &peaks.allocated}, {"reserved", &peaks.reserved}})
+    if (const std::optional<LeftOutWidth> width = left_out_width(*errors))
+      table.add({fmt::format("{} memory, in units of its interval", name),
+                 fmt::format("{:.2f}", std::log(width->low)),
+                 fmt::format("{:.2f}", std::log(width->high)), fmt::format("{}", width->sources),
+                 grouped(width->rows),
+                 width->held ? fmt::format("{:.0f}", *width->held * 100) : "–"});
   PendingFile file = TRY(PendingFile::create(into / "widths.csv"));
   TRY(file.write(table.csv()));
   TRY(file.commit());

@@ -110,8 +110,12 @@ Result<std::vector<MeasuredJob>> read_job_folder(const fs::path& folder) {
   return all;
 }
 
+fs::path kept_file(std::string_view file) {
+  return fs::path(REHEARSE_SOURCE_DIR) / "tests/validation" / file;
+}
+
 Result<std::vector<MeasuredJob>> kept_jobs(std::string_view file) {
-  return read_measured_jobs(fs::path(REHEARSE_SOURCE_DIR) / "tests/validation" / file);
+  return read_measured_jobs(kept_file(file));
 }
 
 Result<std::vector<std::string>> jobs_left_out(const fs::path& data) {

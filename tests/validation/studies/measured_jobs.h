@@ -42,6 +42,7 @@ Result<std::vector<MeasuredJob>> read_job_folder(const std::filesystem::path& fo
 /// Published jobs that are in no table of the data, from a file of tests/validation: of papers, as
 /// recalled (recalled_jobs.csv), and of pages that were read (published_jobs.csv).
 Result<std::vector<MeasuredJob>> kept_jobs(std::string_view file);
+std::filesystem::path kept_file(std::string_view file);
 
 /// Rows of the tables that no job file expresses, and why.
 Result<std::vector<std::string>> jobs_left_out(const std::filesystem::path& data);
