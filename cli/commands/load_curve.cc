@@ -64,7 +64,7 @@ Result<LoadCurve> closed_curve(const ServeFile& file, double capacity) {
 Result<LoadCurve> open_curve(const ServeFile& file, double capacity) {
   LoadCurve curve{.points = {}, .saturation = capacity};
   const std::size_t count = std::min(file.requests.size(), kMostRequests);
-  const double span = file.requests[count - 1].planned.seconds().s();
+  const double span = serving::last_planned(std::span(file.requests).first(count)).seconds().s();
   if (count < 2 || !(span > 0)) return curve;
   const double given = static_cast<double>(count - 1) / span;
   std::vector<double> rates = {given};

@@ -7,7 +7,7 @@ namespace {
 
 using serving::Measures, serving::Request, serving::Run;
 
-/// With times to the first token that are `slower` times as long.
+/// With times to the first token that are `slower` times as long. A deadline is a limit, too.
 std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double slower) {
   std::size_t count = 0;
   for (const Run& run : replicas)
@@ -15,7 +15,9 @@ std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double
       const Seconds first = (r.first - r.sent).seconds(), all = (r.last - r.sent).seconds();
       const double gaps = static_cast<double>(std::max<std::int64_t>(r.output - 1, 1));
       const Seconds later = first * (slower - 1);
-      count += !(slo.ttft && first + later > *slo.ttft) &&
+      const bool late =
+          r.dropped || (r.deadline > Picoseconds(0) && all + later > r.deadline.seconds());
+      count += !late && !(slo.ttft && first + later > *slo.ttft) &&
                !(slo.tpot && (all - first) / gaps > *slo.tpot) &&
                !(slo.end_to_end && all + later > *slo.end_to_end);
     }
@@ -62,13 +64,17 @@ Result<std::vector<Run>> run_load(const ServeFile& file, const Servers& servers,
       file.requests.begin(),
       file.requests.begin() + static_cast<std::ptrdiff_t>(std::min(file.requests.size(), most)));
   if (stretch != 1)
-    for (Request& request : requests)
+    for (Request& request : requests) {
       request.planned = Picoseconds::from(request.planned.seconds() * stretch);
+      if (stretch == 0) request.think = Picoseconds(0);
+    }
+  serving::Pool pool = servers.pool;
+  if (stretch == 0) pool.rules.drops = false;
   const serving::RunOptions options{.most_in_flight = stretch == 0 ? 0 : file.in_flight,
                                     .scale = scale};
   if (servers.prefill)
-    return serving::run_pools(*servers.prefill, servers.pool, servers.transfer, requests, options);
-  return serving::run_replicas(servers.pool, requests, options);
+    return serving::run_pools(*servers.prefill, pool, servers.transfer, requests, options);
+  return serving::run_replicas(pool, requests, options);
 }
 
 Servers ServedLoad::servers() const {
@@ -163,7 +169,7 @@ Estimate<Seconds> ServedLoad::mean_tpot() const {
 }
 
 double ServedLoad::within(std::size_t run) const {
-  return file.slo ? static_cast<double>(kept(*file.slo, replicas[run])) : measures[run].requests;
+  return static_cast<double>(kept(file.slo.value_or(ServingSlo{}), replicas[run]));
 }
 
 Estimate<double> ServedLoad::goodput() const {
@@ -214,6 +220,8 @@ Result<ServedLoad> serve(const ServeFile& file) {
   for (std::size_t i = 0; i < std::size(scales); ++i) {
     load.replicas[i] = TRY(run_load(file, servers, scales[i]));
     load.measures[i] = serving::measure(load.replicas[i]);
+    if (load.measures[i].requests == 0)
+      return fail("all requests leave at their deadlines", "later deadlines, or fewer requests");
   }
   return load;
 }
@@ -233,7 +241,7 @@ Result<std::optional<Estimate<double>>> held_rate(const ServedLoad& load, double
   const ServeFile& file = load.file;
   const Servers servers = load.servers();
   const std::size_t count = std::min(file.requests.size(), kMost);
-  const double span = file.requests[count - 1].planned.seconds().s();
+  const double span = serving::last_planned(std::span(file.requests).first(count)).seconds().s();
   if (count < 2 || !(span > 0)) return std::nullopt;
   const double rate = static_cast<double>(count - 1) / span;
   const Estimate<double> steps = load.reach(), first = load.reach_of_first_token();

@@ -104,7 +104,7 @@ Servers servers_of(const ServeFile& file, const PoolPrice& pool,
                    const std::optional<PoolPrice>& prefill);
 
 /// Runs the first requests, at most `most` of them, on the replicas. Gaps between arrivals are
-/// `stretch` times as long: 0 makes all wait from the beginning.
+/// `stretch` times as long: 0 makes all wait from the beginning, and nobody thinks or leaves.
 Result<std::vector<serving::Run>> run_load(const ServeFile& file, const Servers& servers,
                                            double scale, double stretch = 1,
                                            std::size_t most = SIZE_MAX);
@@ -116,7 +116,7 @@ Result<ServedLoad> serve(const ServeFile& file);
 /// Requests per second that are served if all wait from the beginning.
 Result<double> capacity_of(const ServedLoad& load);
 
-/// The requests that keep every limit of the SLO.
+/// The requests that keep every limit of the SLO, and their deadlines.
 std::size_t kept(const ServingSlo& slo, std::span<const serving::Run> replicas);
 
 /// The share of requests that must keep the SLO at a rate that the server holds.

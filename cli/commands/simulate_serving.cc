@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/load_curve.h"
+#include "cli/commands/request_classes.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "cli/planning/server_space.h"
@@ -22,7 +23,7 @@ using serving::Measures, serving::Run;
 bool saturated(const ServedLoad& load, double capacity) {
   const ServeFile& file = load.file;
   if (!file.closed) {
-    const Seconds span = file.requests.back().planned.seconds();
+    const Seconds span = serving::last_planned(file.requests).seconds();
     return static_cast<double>(file.requests.size() - 1) >= capacity * span.s();
   }
   // By Little's law, how many prompts wait for blocks of the pool for tokens.
@@ -214,10 +215,15 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   d.show("", "output tokens", tokens);
   d.show("duration", "duration",
          load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.duration); }));
-  if (file.slo) d.show("goodput", "requests within the SLO", Quantity(load.goodput(), unit::kRate));
+  const bool deadlines = std::ranges::any_of(
+      file.requests, [](const serving::Request& r) { return r.deadline > Picoseconds(0); });
+  if (file.slo || deadlines)
+    d.show("goodput", file.slo ? "requests within the SLO" : "requests within their deadlines",
+           Quantity(load.goodput(), unit::kRate));
   if (limits.held)
     d.show("held_rate", fmt::format("rate with {:.0f} % within the SLO", 100 * kHeldShare),
            Quantity(*limits.held, unit::kRate));
+  add_classes(d, load);
   const Quantity reused(
       estimate([](const Measures& m) { return m.reused_tokens / m.input_tokens; }), unit::kShare);
   d["cache"] = {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "sim/base/result.h"
@@ -11,14 +12,17 @@
 namespace rehearse::cli {
 
 struct RequestTrace {
+  /// The turns of a session are one after another.
   std::vector<serving::Request> requests;
-  std::int64_t prefix_tokens = 512;  ///< per name of a prefix, as in Mooncake's traces
+  /// Per name of a prefix, as in Mooncake's traces; nothing where only the sessions tell what prompts share.
+  std::optional<std::int64_t> prefix_tokens = 512;
 };
 
 /// A file with a request per line, in order of arrival; may be gzip. CSV has the columns arrival_s, input_tokens
-/// and output_tokens. JSONL has timestamp in ms, input_length, output_length and, optionally,
-/// hash_ids: the names of the prompt's blocks of 512 tokens. Fails with the line of the first
-/// request that is none.
+/// and output_tokens, and optionally think_s, deadline_s, priority and session. JSONL has timestamp,
+/// input_length, output_length and, optionally, delay, deadline (times in ms), priority, session_id and
+/// hash_ids: the names of the prompt's blocks of 512 tokens. Later lines of a session are its turns. Fails with
+/// the line of the first request that is none.
 Result<RequestTrace> load_requests(const std::filesystem::path& path);
 
 }  // namespace rehearse::cli

@@ -1,106 +1,20 @@
 #include "cli/config/serve_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "cli/config/job_file.h"
-#include "cli/config/request_trace.h"
+#include "cli/config/serve_load.h"
 #include "cli/config/server_flags.h"
 #include "models/workload/read_model.h"
 #include "models/workload/zoo.h"
-#include "sim/base/named_file.h"
-#include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
-#include "sim/serving/load.h"
 
 namespace rehearse::cli {
 namespace {
-
-constexpr std::int64_t kMostTokens = 100'000'000, kMostRequests = 10'000'000;
-constexpr double kMostRate = 1e9;  // requests per second
-
-/// A number, or {uniform: [least, most]}.
-serving::Lengths read_lengths(const YamlMap& load, std::string_view key) {
-  serving::Lengths lengths;
-  if (!load.is_map(key)) {
-    const auto fixed = load.within<std::int64_t>(key, 1, kMostTokens);
-    if (!fixed && !load.has(key)) load.report(key, "is missing", "tokens, or {uniform: [a, b]}");
-    return {fixed.value_or(1), fixed.value_or(1)};
-  }
-  const YamlMap map = *load.map(key);
-  const std::vector<std::int64_t> ends = map.list<std::int64_t>("uniform");
-  if (ends.size() == 2 && 1 <= ends[0] && ends[0] <= ends[1] && ends[1] <= kMostTokens)
-    lengths = {ends[0], ends[1]};
-  else
-    map.report("uniform", "is no range of lengths", "[least, most] tokens, from 1");
-  map.no_other_keys();
-  return lengths;
-}
-
-/// "2 per s", "2/s", or 2.
-std::optional<double> read_rate(const YamlMap& load) {
-  const std::optional<std::string> text = load.optional<std::string>("rate");
-  if (!text) return std::nullopt;
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), rate);
-  const std::string_view unit =
-      trim(std::string_view(*text).substr(static_cast<std::size_t>(end - text->data())));
-  if (error != std::errc() || !(unit.empty() || unit == "per s" || unit == "/s"))
-    load.report("rate", fmt::format("'{}' is no rate", *text), "requests per second: 2 per s");
-  else if (!(rate > 0 && rate <= kMostRate))
-    load.report("rate", fmt::format("'{}' is out of range", *text), "above 0, at most 1e9 per s");
-  else
-    return rate;
-  return std::nullopt;
-}
-
-/// A time within these limits, if it is given.
-std::optional<Seconds> duration_in(const YamlMap& map, std::string_view key, Seconds least,
-                                   Seconds most) {
-  const auto time = map.optional<Seconds>(key);
-  if (time && !(least <= *time && *time <= most))
-    map.report(key, "is out of range", fmt::format("{} to {}", to_string(least), to_string(most)));
-  return time;
-}
-
-/// All prompts begin with the same tokens. Whole blocks of them are one part of each prompt's prefix.
-void share_beginning(std::int64_t tokens, ServeFile& file) {
-  const auto name = [&](serving::Rules& rules) {
-    if (tokens >= rules.block_tokens)
-      rules.prefix_tokens = tokens / rules.block_tokens * rules.block_tokens;
-    else
-      rules.prefix_cache = false;
-  };
-  name(file.rules);
-  if (file.prefill) name(file.prefill->rules);
-  for (serving::Request& request : file.requests) request.prefix = {0};
-}
-
-/// Requests that are drawn, in a closed loop or at a rate.
-void draw_requests(const YamlMap& load, ServeFile& file) {
-  std::optional<serving::Arrivals> arrivals;
-  if (!file.closed) {
-    arrivals = serving::Arrivals{.rate = read_rate(load).value_or(1)};
-    if (const auto shape = load.within<double>("shape", 0.01, 100)) arrivals->shape = *shape;
-    if (const auto swing = load.within<double>("swing", 0, 1)) {
-      arrivals->swing = *swing;
-      arrivals->period = duration_in(load, "period", Seconds::s(1), Seconds::s(90 * 86'400))
-                             .value_or(Seconds::s(86'400));
-    }
-  }
-  const auto count = load.within<std::int64_t>("requests", 1, kMostRequests)
-                         .value_or(file.closed ? 10 * file.in_flight : 1000);
-  const auto seed = load.within<std::int64_t>("seed", 0, 1'000'000'000).value_or(1);
-  const serving::Lengths input = read_lengths(load, "input"), output = read_lengths(load, "output");
-  file.requests = serving::draw(static_cast<std::size_t>(count), input, output, arrivals,
-                                static_cast<std::uint64_t>(seed));
-  if (const auto shared = load.within<std::int64_t>("shared", 1, input.least))
-    share_beginning(*shared, file);
-}
 
 /// The chance p of every draft to be accepted if 1 + p + p² + … + pⁿ is the mean.
 double chance_of(double mean, std::size_t drafts) {
@@ -143,41 +57,6 @@ void read_speculation(const YamlMap& map, ServeFile& file) {
   }
   if (by != "none") file.deployment.draft = std::move(draft);
   map.no_other_keys();
-}
-
-Status read_load(const YamlMap& load, const std::filesystem::path& folder, ServeFile& file) {
-  const auto closed = load.within<std::int64_t>("closed", 1, kMostRequests);
-  const auto most = load.within<std::int64_t>("in_flight", 1, kMostRequests);
-  const std::optional<std::string> trace = load.optional<std::string>("trace");
-  file.closed = closed.has_value();
-  file.in_flight = closed.value_or(most.value_or(0));
-  if (load.has("closed") + load.has("rate") + load.has("trace") != 1) {
-    load.report("closed", "exactly one kind of load is required",
-                "closed: requests in flight, rate: 2 per s, or trace: FILE");
-    return {};  // which other keys are known depends on the kind
-  }
-  if (trace) {
-    RequestTrace read = TRY(named_file(folder, *trace).and_then(load_requests));
-    file.requests = std::move(read.requests);
-    // Names of parts that are no whole number of blocks say nothing about blocks.
-    const auto name = [&](serving::Rules& rules) {
-      if (read.prefix_tokens % rules.block_tokens == 0)
-        rules.prefix_tokens = read.prefix_tokens;
-      else
-        rules.prefix_cache = false;
-    };
-    name(file.rules);
-    if (file.prefill) name(file.prefill->rules);
-  } else {
-    draw_requests(load, file);
-  }
-  if (closed && most) load.report("in_flight", "is given by `closed`", "one of the two");
-  if (const auto warm = load.within<std::int64_t>("warmup", 0, kMostRequests); warm && *warm > 0)
-    file.notes.push_back(
-        fmt::format("{} end before the measured ones begin: they change no measure",
-                    counted(static_cast<std::size_t>(*warm), "warm-up request")));
-  load.no_other_keys();
-  return {};
 }
 
 /// The degrees of `plan`, and its router.

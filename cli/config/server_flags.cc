@@ -34,10 +34,13 @@ constexpr Names kMixed{"", {"", "enable_mixed_chunk", ""}};
 constexpr Names kConservative{"", {"", "schedule_conservativeness", ""}};
 constexpr Names kReceive{"", {"", "scheduler_recv_interval", ""}};
 constexpr Names kPolicy{"", {"", "", "capacity_scheduler_policy"}};
+constexpr Names kScheduling{"", {"scheduling_policy", "", ""}};
 constexpr Names kGraphs{"", {"max_cudagraph_capture_size", "", ""}};
 constexpr std::string_view kPolicies[] = {"guaranteed_no_evict", "max_utilization"};
-constexpr std::array kAll = {kTokens,  kRows,  kBlock,        kMemory,  kPrefix, kChunked,
-                             kOverlap, kMixed, kConservative, kReceive, kPolicy, kGraphs};
+constexpr std::string_view kSchedulings[] = {"fcfs", "priority"};
+constexpr std::array kAll = {kTokens,  kRows,       kBlock, kMemory,       kPrefix,
+                             kChunked, kOverlap,    kMixed, kConservative, kReceive,
+                             kPolicy,  kScheduling, kGraphs};
 
 class Flags {
  public:
@@ -211,6 +214,8 @@ void read_server_flags(const YamlMap& map, Framework framework, ServerSettings& 
   if (framework == Framework::kTrtllm)
     if (const auto policy = flags.choice(kPolicy, kPolicies); policy == 1u)
       rules.reserve = rules.least_reserve = 0;
+  if (framework == Framework::kVllm)
+    rules.by_priority = flags.choice(kScheduling, kSchedulings) == 1u;
   settings.given = flags.given();
   map.no_other_keys();
 }
@@ -238,6 +243,7 @@ std::vector<ServerFlag> flags_of(Framework framework, const ServerSettings& usua
   }
   if (framework == Framework::kTrtllm)
     add(kPolicy, is.reserve != was.reserve, std::string(kPolicies[is.reserve > 0 ? 0 : 1]));
+  add(kScheduling, is.by_priority != was.by_priority, std::string(kSchedulings[is.by_priority]));
   if (settings.graphs)
     add(kGraphs, settings.graphs != usual.graphs, fmt::format("{:g}", *settings.graphs));
   add(kReceive, is.receive_interval != was.receive_interval, std::to_string(is.receive_interval));

@@ -57,7 +57,7 @@ Totals totals_of(const std::vector<serving::Request>& requests) {
     t.with_gaps += r.output > 1 ? 1 : 0;
     t.shortest_prompt = std::min(t.shortest_prompt, r.input);
   }
-  t.span = (requests.back().planned - requests.front().planned).seconds().s();
+  t.span = (serving::last_planned(requests) - requests.front().planned).seconds().s();
   return t;
 }
 
@@ -168,9 +168,10 @@ class SettingFinder {
     if (file_.in_flight > 0)
       rows = std::min(
           rows, static_cast<double>(std::max<std::int64_t>(file_.in_flight, setting.plan.data)));
-    // A step gives a row the tokens that drafts propose at most, and one more.
+    // A step gives a row the tokens that drafts propose at most, and one more. Requests that leave need none.
     const double gap = server->shortest / static_cast<double>(1 + setting.rules.drafts.size());
-    const double time = least_device_time(setting, totals_.gaps * gap, rows);
+    const double time =
+        least_device_time(setting, file_.rules.drops ? 0 : totals_.gaps * gap, rows);
     Figures least = {};
     least[slot(ServerFigure::kPerRequest)] = time / totals_.requests;
     least[slot(ServerFigure::kPerToken)] = time / totals_.tokens;
@@ -197,14 +198,15 @@ class SettingFinder {
     const Result<std::vector<Run>> runs = run_load(job, servers, 1);
     if (!runs) return std::nullopt;
     const Measures m = serving::measure(*runs);
-    const double within = job.slo ? static_cast<double>(kept(*job.slo, *runs)) : totals_.requests;
+    if (m.requests == 0) return std::nullopt;
+    const auto within = static_cast<double>(kept(job.slo.value_or(ServingSlo{}), *runs));
     const double time =
         job.scaling ? device_seconds(job, m) : m.duration * counted_devices(job.devices);
     Figures figures = {};
     figures[slot(ServerFigure::kPerRequest)] = within > 0 ? time / within : kInfinite;
     figures[slot(ServerFigure::kTpot)] = m.tpot.mean;
     figures[slot(ServerFigure::kTtft)] = m.ttft.mean;
-    figures[slot(ServerFigure::kPerToken)] = time / totals_.tokens;
+    figures[slot(ServerFigure::kPerToken)] = time / m.output_tokens;
     figures[slot(ServerFigure::kMissed)] = 1 - within / totals_.requests;
     return figures;
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/validation/serving_results.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -112,7 +113,11 @@ class Judge {
   }
 
   Status measurements(const fs::path& path) {
-    const Result<CsvTable> table = CsvTable::load(path);
+    Result<CsvTable> table = CsvTable::load(path);
+    if (table && table->has(kResultColumn))
+      table = with_serving_results(*table, [&](std::uint32_t line, const Error& error) {
+        judgement_.skip("row", to_string(error.diagnostics.front()), place_of(path, line));
+      });
     if (!table) {
       judgement_.skip("file", reason_of(table.error()), path.string());
       return {};

@@ -78,6 +78,12 @@ Measures measure(std::span<const Run> replicas) {
   const auto between = [](Picoseconds from, Picoseconds to) { return (to - from).seconds().s(); };
   for (const Run& run : replicas) {
     for (const Served& r : run.served) {
+      m.begin = std::min(m.begin, r.sent);
+      m.end = std::max(m.end, r.last);
+      if (r.dropped) {
+        ++m.dropped;
+        continue;
+      }
       ttft.push_back(between(r.sent, r.first));
       at_server.push_back(between(r.queued, r.first));
       if (r.output > 1)
@@ -93,8 +99,6 @@ Measures measure(std::span<const Run> replicas) {
       m.output_tokens += static_cast<double>(r.output);
       m.input_tokens += static_cast<double>(r.input);
       m.reused_tokens += static_cast<double>(r.reused);
-      m.begin = std::min(m.begin, r.sent);
-      m.end = std::max(m.end, r.last);
     }
     gaps.insert(gaps.end(), run.gaps.begin(), run.gaps.end());
   }

@@ -23,7 +23,7 @@ struct Use {
   double preemptions = 0;
 };
 
-/// In seconds, by the definitions of vLLM's benchmark and InferenceMAX's client: all instants are
+/// Of the requests that were not dropped. In seconds, by the definitions of vLLM's benchmark and InferenceMAX's client: all instants are
 /// the client's, and a request counts from its sending.
 struct Measures : Use {
   Spread ttft;            ///< sending to first token
@@ -35,12 +35,13 @@ struct Measures : Use {
   Spread prefill;     ///< from there to the end of the prompt's last step
   /// Of pools: from there until the second pool has blocks, and then until it has keys and values.
   Spread room, transfer;
-  Picoseconds begin{0}, end{0};  ///< first sending, last token
+  Picoseconds begin{0}, end{0};  ///< first sending, last token or leaving
   double duration = 0;           ///< between both
   double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
+  double dropped = 0;  ///< requests that left at their deadline
 };
 
-/// Of replicas that run side by side, or of both pools. REQUIRES: at least one request.
+/// Of replicas that run side by side, or of both pools.
 Measures measure(std::span<const Run> replicas);
 
 /// How these replicas are used between the begin and the end of a run.

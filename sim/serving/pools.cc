@@ -66,6 +66,7 @@ Result<std::vector<Run>> run_pools(const Pool& prefill, const Pool& decode,
   first.rules.keeps_blocks = true;
   first.rules.drafts.clear();
   second.rules.prefix_cache = false;
+  first.rules.drops = second.rules.drops = false;
   std::vector<Request> prompts(requests.begin(), requests.end());
   for (Request& prompt : prompts) prompt.output = 1;
   Rules fitting = second.rules;
@@ -97,11 +98,11 @@ Result<std::vector<Run>> run_pools(const Pool& prefill, const Pool& decode,
         return;
       }
       senders[sender].server.release(request);
-      client.finish(now);
+      client.finish(request, now);
       --left;
     });
-    receivers.end_steps(now, [&](std::size_t, std::uint32_t) {
-      client.finish(now);
+    receivers.end_steps(now, [&](std::size_t, std::uint32_t request) {
+      client.finish(request, now);
       --left;
     });
     for (; !arrivals.empty() && arrivals.top().first <= now; arrivals.pop()) {
@@ -149,7 +150,7 @@ Result<std::vector<Run>> run_pools(const Pool& prefill, const Pool& decode,
     promise_blocks();
     const Picoseconds next = next_event();
     // Another replica may end a request at any time: the client, or a prompt, may wait for that.
-    const bool coupled = client.full() || std::ranges::any_of(inlets, [](const Inlet& i) {
+    const bool coupled = client.awaits() || std::ranges::any_of(inlets, [](const Inlet& i) {
                            return !i.asking.empty();
                          });
     receivers.start(now, next, coupled, [](const Replica&) {});

@@ -8,7 +8,9 @@
 //    no prompts for which it has none left: the second pool presses back.
 //  - A client gets the first token when keys and values are there and the request has a row.
 //  - Requests of one token never reach the second pool. One that loses its blocks there computes its
-//    tokens there again. The second pool has no prefix cache.
+//    tokens there again. The second pool has no prefix cache,
+//    so that the first one finds the prompts of a conversation's earlier turns and not their answers.
+//  - No request leaves at its deadline.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +43,7 @@ struct Transfer {
 };
 
 /// Runs of the first pool's replicas, with the requests that each got, and then of the second's,
-/// without requests. Fails as run_replicas() does. REQUIRES: requests in the order of their planned times, and
-/// pools without scaling.
+/// without requests. Fails as run_replicas() does, and has its requirements. REQUIRES: pools without scaling.
 Result<std::vector<Run>> run_pools(const Pool& prefill, const Pool& decode,
                                    const Transfer& transfer, std::span<const Request> requests,
                                    const RunOptions& options = {});

@@ -98,7 +98,12 @@ std::size_t Replicas::route(std::uint32_t request, Picoseconds now) {
   count(now);
   ++unfinished_;
   if (scaler_ && pool_.scaling->signal == Signal::kTtft) without_token_.push_back(request);
-  return router_.send(request, requests_[request]);
+  // A router knows what it sent: prompts, and no answers.
+  if (pool_.routing == Routing::kPrefix && converses(requests_, request))
+    return router_.send(
+        request, requests_[request].input,
+        names_of(requests_, request, requests_[request].input / pool_.rules.prefix_tokens));
+  return router_.send(request, requests_[request].input, requests_[request].prefix);
 }
 
 void Replicas::end(std::size_t replica, std::uint32_t request, Picoseconds now) {
@@ -120,7 +125,7 @@ double Replicas::late_first_token(Picoseconds now) {
     const Served& r = served_[request];
     const bool out = r.first > Picoseconds(0) && r.first <= now;
     if (out) times.push_back((r.first - r.sent).seconds().s());
-    return out;
+    return out || r.dropped;
   });
   // Where no token came out, unfinished requests keep the replicas that there are.
   if (times.empty())

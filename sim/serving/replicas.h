@@ -53,17 +53,21 @@ class Replicas {
 
   /// Chooses the replica of a request, which is sent to it until `end_steps` ends it.
   std::size_t route(std::uint32_t request, Picoseconds now);
-  /// Calls `ended` with each replica and request whose last steps end by `now`.
+  /// Calls `ended` with each replica and request whose last steps end by `now`, or that leaves.
   template <class Ended>
   void end_steps(Picoseconds now, const Ended& ended) {
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
       Replica& replica = replicas_[i];
-      if (!replica.ending || replica.until > now) continue;
+      if (replica.until > now) continue;
+      const auto end_all = [&](const std::vector<std::uint32_t>& requests) {
+        for (const std::uint32_t request : requests) {
+          end(i, request, now);
+          ended(i, request);
+        }
+      };
+      if (replica.ending) end_all(replica.server.finished());
       replica.ending = false;
-      for (const std::uint32_t request : replica.server.finished()) {
-        end(i, request, now);
-        ended(i, request);
-      }
+      end_all(replica.server.drop_late(now, served_));
     }
   }
   /// Starts steps on all replicas that run none, calls `started` with each that does, and runs equal

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-
-#include "sim/serving/request.h"
 
 namespace rehearse::serving {
 
@@ -31,7 +30,7 @@ class Router {
   void close(std::size_t replica) { replicas_[replica].open = false; }
 
   /// REQUIRES: an open replica.
-  std::size_t send(std::uint32_t id, const Request& request);
+  std::size_t send(std::uint32_t id, std::int64_t input, std::span<const std::uint64_t> prefix);
   void end(std::size_t replica, std::uint32_t id);
   /// Whether all requests that this replica was sent ended.
   bool idle(std::size_t replica) const { return replicas_[replica].sent.empty(); }
@@ -43,7 +42,8 @@ class Router {
     std::unordered_map<std::uint32_t, std::int64_t> sent = {};  ///< load by request; never iterated
     std::unordered_set<std::uint64_t> prefixes = {};
   };
-  std::int64_t load_of(const Request& request, const Replica& replica) const;
+  std::int64_t load_of(std::int64_t input, std::span<const std::uint64_t> prefix,
+                       const Replica& replica) const;
 
   Routing routing_;
   std::int64_t prefix_tokens_;

@@ -32,6 +32,12 @@ struct Rules {
   bool overlapped = true;             ///< the host prepares a step while the one before runs
   std::int64_t receive_interval = 1;  ///< a busy server looks for new requests every n-th step
 
+  /// Requests of the lowest Request::priority are admitted first, and those of the highest lose their blocks
+  /// first; without, all are equal.
+  bool by_priority = false;
+  /// A request leaves when the server looks for new ones, once its deadline has passed.
+  bool drops = false;
+
   std::int64_t blocks = 1;  ///< of keys and values
   std::int64_t block_tokens = 16;
   bool prefix_cache = false;

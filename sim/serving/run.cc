@@ -17,8 +17,8 @@ Result<std::vector<Run>> run_replicas(const Pool& pool, std::span<const Request>
 
   Picoseconds now{0};
   for (std::size_t left = requests.size();;) {
-    replicas.end_steps(now, [&](std::size_t, std::uint32_t) {
-      client.finish(now);
+    replicas.end_steps(now, [&](std::size_t, std::uint32_t request) {
+      client.finish(request, now);
       --left;
     });
     if (left == 0) break;
@@ -30,7 +30,7 @@ Result<std::vector<Run>> run_replicas(const Pool& pool, std::span<const Request>
       replicas[sent_to[request]].arrived.push_back(request);
     });
     const Picoseconds next = client.next_event();
-    replicas.start(now, next, client.full(), [](const Replica&) {});
+    replicas.start(now, next, client.awaits(), [](const Replica&) {});
     now = std::min({next, replicas.next_change(), replicas.next_end()});
   }
   std::vector<Run> runs = replicas.runs();

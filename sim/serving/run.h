@@ -14,7 +14,8 @@ namespace rehearse::serving {
 
 struct RunOptions {
   /// The client, of all replicas together, has at most this many requests in flight, and sends one that was planned earlier
-  /// when another ends; 0: any number. Requests that are all planned at 0 make a closed loop.
+  /// when another ends, after its think time; 0: any number. Requests that are all planned at 0 make a closed loop. A
+  /// conversation counts as one from its first sending to its last token, while its user thinks too.
   std::int64_t most_in_flight = 0;
   double scale = 1;     ///< of all times of the pricer
   bool single = false;  ///< runs every step by itself, which changes nothing but the time it takes
@@ -44,7 +45,8 @@ inline constexpr Picoseconds kLongest{90 * 86'400 * 1'000'000'000'000};
 
 /// Runs all requests to their end on replicas, each with the requests that the router sent to it. The same
 /// arguments give the same runs, in the order in which the replicas were started. Fails on a request that the
-/// server can never run, and after kLongest. REQUIRES: requests in the order of their planned times.
+/// server can never run, and after kLongest. REQUIRES: conversations in the order of the planned times of
+/// their first turns, and their turns one after another.
 Result<std::vector<Run>> run_replicas(const Pool& pool, std::span<const Request> requests,
                                       const RunOptions& options = {});
 

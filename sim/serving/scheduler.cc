@@ -23,16 +23,6 @@ void add_gaps(Gaps& gaps, Picoseconds gap, std::int64_t count) {
     gaps.emplace_back(gap, count);
 }
 
-/// Names of the first parts of a request's keys and values: those of its prefix, then names that no
-/// other request has.
-std::vector<std::uint64_t> names_of(std::uint32_t number, const Request& request,
-                                    std::size_t parts) {
-  std::vector<std::uint64_t> names = request.prefix;
-  names.resize(std::min(names.size(), parts));
-  for (std::size_t i = names.size(); i < parts; ++i) names.push_back(mixed(mixed(~number) ^ i));
-  return names;
-}
-
 }  // namespace
 
 Scheduler::Scheduler(const Rules& rules, const StepPricer& pricer,
@@ -63,7 +53,12 @@ void Scheduler::receive(std::uint32_t request) {
   const auto promised = std::find_if(coming_.begin(), coming_.end(),
                                      [&](const Row& row) { return row.request == request; });
   if (promised == coming_.end()) {
-    waiting_.push_back({.request = request});
+    Row row{.request = request};
+    if (rules_.prefix_cache && converses(requests_, request))
+      row.names = names_of(requests_, request, requests_[request].input / rules_.prefix_tokens);
+    const auto after = [&](std::int32_t own, const Row& other) { return own < priority(other); };
+    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), priority(row), after),
+                    std::move(row));
     return;
   }
   arrived_.push_back(std::move(*promised));
@@ -153,20 +148,42 @@ void Scheduler::continue_rows(bool decoding, bool chunks) {
     const bool decode = decodes(running_[i]);
     if (running_[i].in_step > 0 || !(decode ? decoding : chunks)) continue;
     const std::int64_t tokens = std::min(wants(running_[i]), budget_);
-    if (!make_room(i, tokens)) break;  // it was the last
+    if (!make_room(i, tokens)) break;  // those after it wait for the next step
     running_[i].in_step = tokens;
     budget_ -= tokens;
   }
 }
 
-bool Scheduler::make_room(std::size_t row, std::int64_t tokens) {
+std::size_t Scheduler::first_to_lose() const {
+  std::size_t last = running_.size() - 1;
+  for (std::size_t i = last; rules_.by_priority && i-- > 0;)
+    if (priority(running_[i]) > priority(running_[last])) last = i;
+  return last;
+}
+
+void Scheduler::wait_again(Row row) {
+  const auto before = [&](const Row& other, std::int32_t own) { return priority(other) < own; };
+  waiting_.insert(std::lower_bound(waiting_.begin(), waiting_.end(), priority(row), before),
+                  std::move(row));
+}
+
+void Scheduler::publish(Row& row, std::int64_t tokens) {
+  const std::int64_t parts = tokens / rules_.prefix_tokens;
+  const auto count = static_cast<std::size_t>(parts);
+  if (!rules_.prefix_cache) return;
+  if (converses(requests_, row.request))
+    blocks_.publish(names_of(requests_, row.request, parts), count, row.holding);
+  else
+    blocks_.publish(requests_[row.request].prefix, count, row.holding);
+}
+
+bool Scheduler::make_room(std::size_t& row, std::int64_t tokens) {
   const auto missing = [&] {
     const Row& r = running_[row];
     return blocks_for(r.cached + tokens, rules_.block_tokens) - blocks_.held_by(r.holding);
   };
   while (missing() > blocks_.free()) {
-    std::size_t victim = running_.size() - 1;
-    while (running_[victim].in_step > 0 && victim > row) --victim;
+    const std::size_t victim = first_to_lose();
     std::int64_t used = 0, whole = 1;
     for (const Row& r : running_) {
       used += r.generated;
@@ -181,17 +198,21 @@ bool Scheduler::make_room(std::size_t row, std::int64_t tokens) {
     promised_ -= blocks_at_end(out);
     // Its full blocks stay in the cache until others take them.
     if (rules_.prefix_cache) {
-      const auto parts = static_cast<std::size_t>(out.cached / rules_.prefix_tokens);
-      out.left = names_of(out.request, requests_[out.request], parts);
-      blocks_.publish(out.left, parts, out.holding);
+      const std::int64_t parts = out.cached / rules_.prefix_tokens;
+      const bool turn = converses(requests_, out.request);
+      const std::int64_t prompt = requests_[out.request].input / rules_.prefix_tokens;
+      out.names = names_of(requests_, out.request, turn ? std::max(parts, prompt) : parts);
+      blocks_.publish(out.names, static_cast<std::size_t>(parts), out.holding);
     }
     blocks_.release(out.holding);
+    budget_ += out.in_step;
     out.cached = 0;
     out.in_step = 0;
-    waiting_.push_front(std::move(out));
+    wait_again(std::move(out));
     ++preempted_;
     each_left_ = 0;
     if (victim == row) return false;
+    if (victim < row) --row;
   }
   if (const std::int64_t blocks = missing(); blocks > 0)
     blocks_.allocate(blocks, running_[row].holding);
@@ -211,8 +232,8 @@ bool Scheduler::admit_first() {
   // The last token is computed even if it is cached, because its output is the next token.
   const std::int64_t reusable = (known - 1) / rules_.block_tokens * rules_.block_tokens;
   const auto prompt = static_cast<std::size_t>(request.input / rules_.prefix_tokens);
-  const std::vector<std::uint64_t>& prefix = row.left.empty() ? request.prefix : row.left;
-  const Blocks::Hit hit = blocks_.find(prefix, row.left.empty() ? prompt : row.left.size());
+  const std::vector<std::uint64_t>& prefix = row.names.empty() ? request.prefix : row.names;
+  const Blocks::Hit hit = blocks_.find(prefix, row.names.empty() ? prompt : row.names.size());
   const std::int64_t cached =
       std::min(static_cast<std::int64_t>(hit.parts) * rules_.prefix_tokens, reusable);
   const std::int64_t tokens = std::min(known - cached, budget_);
@@ -253,8 +274,42 @@ Step Scheduler::step_of() const {
   return step;
 }
 
-std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const {
+Picoseconds Scheduler::leaves_at(const Row& row, const std::vector<Served>& served) const {
+  const Served& r = served[row.request];
+  return rules_.drops && r.deadline > Picoseconds(0)
+             ? r.sent + r.deadline
+             : Picoseconds(std::numeric_limits<std::int64_t>::max());
+}
+
+std::vector<std::uint32_t> Scheduler::drop_late(Picoseconds now, std::vector<Served>& served) {
+  std::vector<std::uint32_t> dropped;
+  if (!rules_.drops || !receives()) return dropped;
+  const auto drop = [&](Row& row) {
+    if (leaves_at(row, served) > now) return false;
+    Served& out = served[row.request];
+    out.dropped = true;
+    out.last = now;
+    out.output = row.generated;
+    blocks_.release(row.holding);
+    dropped.push_back(row.request);
+    return true;
+  };
+  std::erase_if(waiting_, drop);
+  const std::size_t waited = dropped.size();
+  std::erase_if(running_, drop);
+  for (std::size_t i = waited; i < dropped.size(); ++i)
+    promised_ -= blocks_at_end({.request = dropped[i]});
+  if (dropped.size() > waited) each_left_ = 0;
+  return dropped;
+}
+
+std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon,
+                                    const std::vector<Served>& served) const {
   if (!rules_.drafts.empty()) return 1;
+  if (rules_.drops) {
+    for (const Row& row : waiting_) horizon = std::min(horizon, leaves_at(row, served));
+    for (const Row& row : running_) horizon = std::min(horizon, leaves_at(row, served));
+  }
   // The next step may admit the first in the queue, after a step that preempted or as the share
   // falls.
   if ((!waiting_.empty() || refused_) &&
@@ -283,7 +338,7 @@ std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const 
 Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
                            std::vector<Served>& served) {
   if (!begin(now)) return now;
-  const std::int64_t steps = single ? 1 : equal_steps(now, horizon);
+  const std::int64_t steps = single ? 1 : equal_steps(now, horizon, served);
   finish(now, each_, steps, served);
   return until_;
 }
@@ -370,11 +425,7 @@ void Scheduler::give_tokens(Picoseconds now, Picoseconds each, std::int64_t step
     const std::int64_t tokens =
         decodes(row) && row.in_step > 1 ? given(row, row.in_step - 1) : steps;
     row.cached += decodes(row) ? tokens : row.in_step;
-    if (row.generated == 0)
-      blocks_.publish(
-          request.prefix,
-          static_cast<std::size_t>(std::min(row.cached, request.input) / rules_.prefix_tokens),
-          row.holding);
+    if (row.generated == 0) publish(row, std::min(row.cached, request.input));
     if (!gives) continue;
     if (row.generated == 0)
       out.first = out.prefilled = first_end;
@@ -387,6 +438,7 @@ void Scheduler::give_tokens(Picoseconds now, Picoseconds each, std::int64_t step
     out.last = end;
     finished_.push_back(row.request);
     promised_ -= blocks_at_end(row);
+    if (converses(requests_, row.request)) publish(row, row.cached);
     if (rules_.keeps_blocks) {
       kept_.push_back({.request = row.request, .holding = std::move(row.holding)});
       continue;

@@ -2,11 +2,13 @@
 //
 //  - A request lacks the tokens of its prompt and of its output so far that are not cached. One that
 //    lacks a single token of its output is a decode row; the rest of what a step computes are chunks.
-//  - Requests run and are admitted first come, first served. One that cannot be admitted blocks
-//    those after it, and none is admitted in a step that preempted.
+//  - Requests run and are admitted first come, first served, by priority if the rules say so. One that
+//    cannot be admitted blocks those after it, and none is admitted in a step that preempted.
 //  - A decode row takes a token, and one per draft; it has no more drafts than tokens to generate.
-//  - If a request needs a block and none is free, the last admitted one that the step does not hold
-//    yet loses its blocks, and goes to the head of the queue to compute its tokens again.
+//  - If a request needs a block and none is free, the last admitted one loses its blocks, and goes to
+//    the head of the queue to compute its tokens again. By priority it is the last of those with the
+//    highest number, even if the step held it, and it goes before its equals.
+//  - The blocks of a conversation's turn stay in the prefix cache for the next one, with its answer.
 //  - A request whose prompt another server computed gets blocks for it as soon as there are, before
 //    its keys and values arrive, and runs as soon as there is a row (pools.h). No blocks are promised
 //    while a request waits that was preempted.
@@ -70,6 +72,9 @@ class Scheduler {
   void end(Picoseconds now, std::vector<Served>& served);
   /// The requests whose last token the steps of `run`, or of `end`, gave.
   const std::vector<std::uint32_t>& finished() const { return finished_; }
+  /// Removes the requests whose deadline has passed, if the rules drop them and the server looks for new ones
+  /// now. REQUIRES: no step is under way.
+  std::vector<std::uint32_t> drop_late(Picoseconds now, std::vector<Served>& served);
 
   /// Promises blocks for the keys and values of a prompt that another server computed, if there are
   /// enough at `now`: while a step runs, those of requests that end with it are not free yet.
@@ -87,7 +92,9 @@ class Scheduler {
     std::int64_t cached = 0;
     std::int64_t in_step = 0;  ///< tokens that the step computes
     Holding holding = {};
-    std::vector<std::uint64_t> left = {};  ///< parts that it left in the cache, if it was preempted
+    /// Parts that the cache may have: those that it left there when it was preempted, or those of a turn's
+    /// prompt. Empty: those of its prefix.
+    std::vector<std::uint64_t> names = {};
     bool started = false;
     bool elsewhere = false;  ///< its prompt was computed by another server
     bool delayed = false;    ///< it has its keys and values, and waits for a row
@@ -112,11 +119,24 @@ class Scheduler {
   void admit_arrived(Picoseconds now);
   /// Gives running rows their tokens: those that decode, those with chunks, or both.
   void continue_rows(bool decoding, bool chunks);
-  bool make_room(std::size_t row, std::int64_t tokens);
+  std::int32_t priority(const Row& row) const {
+    return rules_.by_priority ? requests_[row.request].priority : 0;
+  }
+  /// Which running row loses its blocks first.
+  std::size_t first_to_lose() const;
+  /// Puts a preempted request before its equals.
+  void wait_again(Row row);
+  /// Frees blocks for tokens of a row, which may change its place. False if it lost its own.
+  bool make_room(std::size_t& row, std::int64_t tokens);
+  /// Others may reuse the named parts of its first tokens from now on.
+  void publish(Row& row, std::int64_t tokens);
+  /// When the client leaves.
+  Picoseconds leaves_at(const Row& row, const std::vector<Served>& served) const;
   void admit();
   bool admit_first();
   Step step_of() const;
-  std::int64_t equal_steps(Picoseconds now, Picoseconds horizon) const;
+  std::int64_t equal_steps(Picoseconds now, Picoseconds horizon,
+                           const std::vector<Served>& served) const;
   /// The step that began at `now`, and those equal to it.
   void finish(Picoseconds now, Picoseconds each, std::int64_t steps, std::vector<Served>& served);
   void give_tokens(Picoseconds now, Picoseconds each, std::int64_t steps,

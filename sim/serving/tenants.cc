@@ -32,11 +32,17 @@ struct Server {
   Picoseconds left{0};  ///< of its time alone
 
   void end_step(Picoseconds now) {
-    if (!runs || left > Picoseconds(0)) return;
-    replica.server.end(now, served);
+    if (runs && left > Picoseconds(0)) return;
+    const auto finish = [&](std::uint32_t request) {
+      client.finish(request, now);
+      --requests_left;
+    };
+    if (runs) {
+      replica.server.end(now, served);
+      std::ranges::for_each(replica.server.finished(), finish);
+    }
     runs = false;
-    for (std::size_t i = replica.server.finished().size(); i > 0; --i, --requests_left)
-      client.finish(now);
+    std::ranges::for_each(replica.server.drop_late(now, served), finish);
   }
   void start_step(Picoseconds now) {
     client.send(now);

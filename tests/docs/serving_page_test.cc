@@ -1,4 +1,4 @@
-// The worked examples of docs/concepts/serving.md and serving-pools.md give what they state.
+// The worked examples of docs/concepts/serving.md, serving-load.md and serving-pools.md give what they state.
 #include <cstdio>
 
 #include <catch2/catch.hpp>
@@ -12,29 +12,48 @@
 namespace rehearse {
 namespace {
 
-TEST_CASE("the worked example of a server gives the steps on its page") {
-  const std::filesystem::path page = test::source_file("docs/concepts/serving.md");
+/// The steps of an example.
+std::vector<std::string> steps_of(const test::Block& example) {
   serving::Rules rules{.overlapped = false, .blocks = 100};
   test::LinearPricer pricer;
   std::vector<serving::Request> requests;
-  for (const test::Block& block : test::blocks_of(page, "server"))
-    for (const std::string& line : block.lines) {
-      INFO(line);
-      double ms = 0;
-      long long tokens = 0, input = 0, output = 0;
-      if (std::sscanf(line.c_str(), "tokens_per_step %lld", &tokens) == 1)
-        rules.tokens_per_step = tokens;
-      else if (std::sscanf(line.c_str(), "step %lf ms", &ms) == 1)
-        pricer.step = Seconds::ms(ms);
-      else if (std::sscanf(line.c_str(), "prompt_token %lf ms", &ms) == 1)
-        pricer.token = Seconds::ms(ms);
-      else if (std::sscanf(line.c_str(), "decode_row %lf ms", &ms) == 1)
-        pricer.row = Seconds::ms(ms);
-      else if (std::sscanf(line.c_str(), "request %lf ms %lld %lld", &ms, &input, &output) == 3)
-        requests.push_back({Picoseconds::from(Seconds::ms(ms)), input, output});
-      else
-        FAIL("not understood");
+  for (const std::string& line : example.lines) {
+    INFO(line);
+    double ms = 0;
+    int priority = 0;
+    long long tokens = 0, input = 0, output = 0;
+    const auto time = [&] { return Picoseconds::from(Seconds::ms(ms)); };
+    if (std::sscanf(line.c_str(), "tokens_per_step %lld", &tokens) == 1) {
+      rules.tokens_per_step = tokens;
+    } else if (std::sscanf(line.c_str(), "rows %lld", &tokens) == 1) {
+      rules.most_rows = tokens;
+    } else if (std::sscanf(line.c_str(), "prefix_cache of blocks of %lld tokens", &tokens) == 1) {
+      rules.prefix_cache = true;
+      rules.block_tokens = rules.prefix_tokens = tokens;
+    } else if (line == "scheduling_policy priority") {
+      rules.by_priority = true;
+    } else if (line == "drop") {
+      rules.drops = true;
+    } else if (std::sscanf(line.c_str(), "step %lf ms", &ms) == 1) {
+      pricer.step = Seconds::ms(ms);
+    } else if (std::sscanf(line.c_str(), "prompt_token %lf ms", &ms) == 1) {
+      pricer.token = Seconds::ms(ms);
+    } else if (std::sscanf(line.c_str(), "decode_row %lf ms", &ms) == 1) {
+      pricer.row = Seconds::ms(ms);
+    } else if (std::sscanf(line.c_str(), "request %lf ms %lld %lld priority %d", &ms, &input,
+                           &output, &priority) >= 3) {
+      requests.push_back(
+          {.planned = time(), .input = input, .output = output, .priority = priority});
+    } else if (std::sscanf(line.c_str(), "deadline %lf ms", &ms) == 1) {
+      requests.back().deadline = time();
+    } else if (std::sscanf(line.c_str(), "turn %lf ms %lld %lld", &ms, &input, &output) == 3) {
+      const std::int64_t before = requests.back().input + requests.back().output;
+      requests.push_back(
+          {.input = before + input, .output = output, .follows = true, .think = time()});
+    } else {
+      FAIL("not understood");
     }
+  }
   const Result<serving::Run> run = serving::run(rules, pricer, requests);
   REQUIRE(run);
   std::vector<std::string> steps;
@@ -42,8 +61,19 @@ TEST_CASE("the worked example of a server gives the steps on its page") {
     steps.push_back(fmt::format("{:g} ms – {:g} ms: {} prompt tokens of {}, {} decode rows",
                                 s.start.seconds().ms(), (s.start + s.each * s.steps).seconds().ms(),
                                 s.prompt_tokens, s.prompts, s.decode_rows));
-  REQUIRE(test::blocks_of(page, "steps").size() == 1);
-  CHECK(steps == test::blocks_of(page, "steps").front().lines);
+  return steps;
+}
+
+TEST_CASE("the worked examples of a server give the steps on their pages") {
+  for (const auto& [page, count] : {std::pair("serving.md", 1u), {"serving-load.md", 2u}}) {
+    INFO(page);
+    const std::filesystem::path path = test::source_file(fmt::format("docs/concepts/{}", page));
+    const auto examples = test::blocks_of(path, "server"), steps = test::blocks_of(path, "steps");
+    REQUIRE(examples.size() == count);
+    REQUIRE(steps.size() == count);
+    for (std::size_t i = 0; i < examples.size(); ++i)
+      CHECK(steps_of(examples[i]) == steps[i].lines);
+  }
 }
 
 /// The passes of the requests of an example through two pools.

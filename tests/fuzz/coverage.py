@@ -35,7 +35,8 @@ SOURCES = {
     "pipeline": "models/input/read_pipeline.cc", "rented": "cost/(carbon|interruptions|prices)",
     "requests": "cli/config/request_trace.cc", "rocprof_csv": "profiler/ingest/rocprof",
     "rocprof_json": "profiler/ingest/rocprof", "saved": "cli/(comparing/side|validation/baseline)",
-    "serve": "cli/config/serve_file.cc", "shapes": "profiler/bench/shape_file.cc",
+    "serve": "cli/config/serve_(file|load).cc",
+    "serving_result": "cli/validation/serving_results.cc", "shapes": "profiler/bench/shape_file.cc",
     "store": "profiler/trace/(read_store|store_)", "study": "cli/study/study.cc",
 }
 

@@ -450,6 +450,7 @@ std::span<const Target> targets() {
                                                        {"rocprof_json", rocprof_json},
                                                        {"saved", saved},
                                                        {"serve", serve},
+                                                       {"serving_result", serving_result},
                                                        {"shapes", shapes},
                                                        {"store", store},
                                                        {"study", study}}};

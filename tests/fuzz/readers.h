@@ -62,6 +62,8 @@ void pair_law(std::string_view bytes);
 void pipeline(std::string_view bytes);
 /// As prices, as carbon intensities by the hour, and as lives of instances.
 void rented(std::string_view bytes);
+/// The result of a serving benchmark.
+void serving_result(std::string_view bytes);
 /// A trace of requests to a server.
 void requests(std::string_view bytes);
 /// A table of kernels of rocprofv3, alone.

@@ -21,7 +21,7 @@ struct Setting {
   Routing routing = Routing::kRoundRobin;
 };
 
-/// Small servers, so that rows, tokens and blocks all run out.
+/// Small servers, so that rows, tokens and blocks all run out. Half of the loads have priorities and deadlines.
 Setting random_setting(std::uint64_t seed) {
   Random random(seed);
   const auto between = [&](std::int64_t a, std::int64_t b) {
@@ -58,6 +58,32 @@ Setting random_setting(std::uint64_t seed) {
   for (std::int64_t n = random.below(3) > 0 ? 0 : between(1, 4); n > 0; --n)
     s.rules.drafts.push_back(0.25 * static_cast<double>(between(0, 4)));
   s.options.most_in_flight = between(0, 6);
+  if (random.below(2) > 0) return s;
+  s.rules.by_priority = random.below(2) > 0;
+  s.rules.drops = random.below(2) > 0;
+  for (Request& request : s.requests) {
+    request.priority = static_cast<std::int32_t>(between(-1, 1));
+    if (random.below(2) > 0) request.deadline = Picoseconds::from(Seconds::ms(between(2, 60)));
+  }
+  return s;
+}
+
+/// The same with conversations that fit into its blocks.
+Setting random_conversations(std::uint64_t seed) {
+  Setting s = random_setting(seed);
+  Random random(seed + 5000);
+  for (std::size_t i = 0; i < s.requests.size(); ++i) {
+    Request& request = s.requests[i];
+    request.think = Picoseconds::from(Seconds::ms(4 * random.exponential()));
+    if (i == 0 || random.below(3) == 0) continue;
+    const Request& before = s.requests[i - 1];
+    const std::int64_t input = before.input + before.output + 1 + random.below(6);
+    if (blocks_for(input + request.output, s.rules.block_tokens) > s.rules.blocks ||
+        (!s.rules.chunked && input > s.rules.tokens_per_step))
+      continue;
+    request.input = input;
+    request.follows = true;
+  }
   return s;
 }
 
@@ -72,10 +98,10 @@ const test::LinearPricer kPricer = [] {
 }();
 
 TEST_CASE("equal decode steps that run together change nothing") {
-  std::size_t together = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  std::size_t together = 0, dropped = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     INFO("seed " << seed);
-    Setting s = random_setting(seed);
+    Setting s = seed <= 400 ? random_setting(seed) : random_conversations(seed);
     s.rules.drafts.clear();  // steps with drafts never run together
     for (Request& request : s.requests) request.output *= 1 + static_cast<std::int64_t>(seed % 3);
     s.rules.blocks *= 1 + static_cast<std::int64_t>(seed % 3);
@@ -98,16 +124,19 @@ TEST_CASE("equal decode steps that run together change nothing") {
     CHECK(sorted(fast->gaps) == sorted(slow->gaps));
     CHECK(fast->steps.size() <= slow->steps.size());
     together += slow->steps.size() - fast->steps.size();
+    for (const Served& r : fast->served) dropped += r.dropped;
   }
   CHECK(together > 1000);
+  CHECK(dropped > 100);
 }
 
 TEST_CASE("a server written for clarity forms the same steps") {
-  std::size_t preempted = 0;
-  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+  std::size_t preempted = 0, by_priority = 0, dropped = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     INFO("seed " << seed);
     Setting s = random_setting(seed);
     s.rules.prefix_cache = false;
+    s.rules.overlapped = false;  // so that a deadline is between the same steps
     for (double& chance : s.rules.drafts) chance = 1;  // as the naive server accepts
     for (Request& request : s.requests) request.planned = Picoseconds(0);
     test::LinearPricer pricer;
@@ -129,28 +158,41 @@ TEST_CASE("a server written for clarity forms the same steps") {
       lost += fast->steps[i].preempted;
     }
     CHECK(lost == naive.preempted);
+    CHECK(std::ranges::count_if(fast->served, &Served::dropped) == naive.dropped);
     preempted += static_cast<std::size_t>(lost);
+    if (s.rules.by_priority) by_priority += static_cast<std::size_t>(lost);
+    dropped += static_cast<std::size_t>(naive.dropped);
   }
   CHECK(preempted > 100);
+  CHECK(by_priority > 50);
+  CHECK(dropped > 100);
 }
 
 TEST_CASE("requests, tokens and blocks are conserved") {
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     INFO("seed " << seed);
-    const Setting s = random_setting(seed);
+    const Setting s = seed <= 400 ? random_setting(seed) : random_conversations(seed);
     const Result<Run> r = run(s.rules, kPricer, s.requests, s.options);
     REQUIRE(r);
     std::int64_t gaps = 0, tokens = 0, preempted = 0, prompts = 0;
     for (const auto& [gap, count] : r->gaps) gaps += count;
     for (const Served& q : r->served) {
       CHECK(q.sent <= q.queued);
+      CHECK(q.reused < q.input);
+      if (q.dropped) {
+        CHECK(s.rules.drops);
+        CHECK(q.last >= q.sent + q.deadline);
+        tokens += std::max<std::int64_t>(q.output - 1, 0);
+        if (q.output > 0) prompts += q.input - q.reused;
+        continue;
+      }
       CHECK(q.queued <= q.scheduled);
       CHECK(q.scheduled < q.first);
       CHECK((q.output == 1 ? q.first == q.last : q.first < q.last));
-      CHECK(q.reused < q.input);
       tokens += q.output - 1;
       prompts += q.input - q.reused;
     }
+    const bool dropped = std::ranges::any_of(r->served, &Served::dropped);
     CHECK((s.rules.drafts.empty() ? gaps == tokens : gaps <= tokens));
     std::int64_t computed = 0;
     Picoseconds end{0};
@@ -167,14 +209,18 @@ TEST_CASE("requests, tokens and blocks are conserved") {
       preempted += step.preempted;
       end = step.start + step.each * step.steps;
     }
-    if (preempted == 0)
+    if (preempted == 0 && !dropped)
       CHECK(computed == prompts);
     else
       CHECK(computed >= prompts);
-    CHECK(r->steps.back().held == 0);
-    if (s.options.most_in_flight == 0)
-      for (std::size_t i = 0; i < r->served.size(); ++i)
-        CHECK(r->served[i].sent == s.requests[i].planned);
+    if (!dropped) CHECK(r->steps.back().held == 0);
+    for (std::size_t i = 0; i < r->served.size(); ++i) {
+      const Picoseconds planned = s.requests[i].planned;
+      if (s.requests[i].follows)  // a turn is sent when its user has thought, and not before
+        CHECK(r->served[i].sent == std::max(planned, r->served[i - 1].last + s.requests[i].think));
+      else if (s.options.most_in_flight == 0)
+        CHECK(r->served[i].sent == planned);
+    }
     for (const Served& q : r->served) {
       const auto in_flight = std::count_if(
           r->served.begin(), r->served.end(),
@@ -182,6 +228,33 @@ TEST_CASE("requests, tokens and blocks are conserved") {
       if (s.options.most_in_flight > 0) CHECK(in_flight <= s.options.most_in_flight);
     }
   }
+}
+
+TEST_CASE("turns find all full blocks of their conversation in a cache that holds it") {
+  std::size_t turns = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_conversations(seed);
+    s.rules.prefix_cache = true;
+    s.rules.drops = false;
+    s.rules.drafts.clear();
+    s.rules.blocks = 100'000;
+    for (Request& request : s.requests) request.prefix.clear();
+    const Result<Run> r = run(s.rules, kPricer, s.requests, s.options);
+    REQUIRE(r);
+    for (std::size_t i = 0; i < r->served.size(); ++i) {
+      if (!s.requests[i].follows) {
+        CHECK(r->served[i].reused == 0);
+        continue;
+      }
+      // The last token of an answer is never computed: it is the first new one of the next turn's step.
+      const std::int64_t known = s.requests[i - 1].input + s.requests[i - 1].output - 1;
+      const std::int64_t part = s.rules.prefix_tokens;
+      CHECK(r->served[i].reused == known / part * part);
+      ++turns;
+    }
+  }
+  CHECK(turns > 500);
 }
 
 TEST_CASE("replicas in turn are servers with every n-th request each") {
@@ -209,9 +282,9 @@ TEST_CASE("replicas in turn are servers with every n-th request each") {
 }
 
 TEST_CASE("a router loses no request, and one replica needs none") {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     INFO("seed " << seed);
-    Setting s = random_setting(seed);
+    Setting s = seed <= 300 ? random_setting(seed) : random_conversations(seed);
     s.routing = static_cast<Routing>(seed % std::size(kRoutingNames));
     const Result<std::vector<Run>> one =
         run_replicas({s.rules, kPricer, s.replicas, s.routing}, s.requests, s.options);
@@ -230,14 +303,15 @@ TEST_CASE("a router loses no request, and one replica needs none") {
     for (std::size_t i = 0; i < fast->size(); ++i) {
       CHECK(fast->at(i).served == slow->at(i).served);
       all.insert(all.end(), fast->at(i).served.begin(), fast->at(i).served.end());
-      if (!fast->at(i).steps.empty()) CHECK(fast->at(i).steps.back().held == 0);
+      if (!fast->at(i).steps.empty() && !s.rules.drops) CHECK(fast->at(i).steps.back().held == 0);
     }
     REQUIRE(all.size() == s.requests.size());
     const auto tokens = [](std::int64_t sum, const auto& r) {
       return sum + r.input + 1000 * r.output;
     };
-    CHECK(std::accumulate(all.begin(), all.end(), std::int64_t{0}, tokens) ==
-          std::accumulate(s.requests.begin(), s.requests.end(), std::int64_t{0}, tokens));
+    if (!s.rules.drops)
+      CHECK(std::accumulate(all.begin(), all.end(), std::int64_t{0}, tokens) ==
+            std::accumulate(s.requests.begin(), s.requests.end(), std::int64_t{0}, tokens));
     for (const Served& q : all)
       if (s.options.most_in_flight > 0)
         CHECK(std::count_if(all.begin(), all.end(), [&](const Served& other) {
@@ -304,7 +378,7 @@ TEST_CASE("scaled replicas lose no request, keep their limits, and need no singl
       CHECK(run.rented == slow->at(i).rented);
       CHECK(run.gone == slow->at(i).gone);
       served += run.served.size();
-      if (!run.steps.empty()) CHECK(run.steps.back().held == 0);
+      if (!run.steps.empty() && !s.rules.drops) CHECK(run.steps.back().held == 0);
       std::size_t ready = 0;
       for (const Run& other : *fast)
         ready += other.ready <= run.ready && run.ready < other.gone && other.ready < other.gone;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace rehearse::test {
 namespace {
@@ -14,6 +15,7 @@ struct Live {
   std::int64_t prompt, wanted;
   std::int64_t output = 0, cached = 0, in_step = 0;
   std::size_t id = 0;
+  std::int32_t priority = 0;
 
   std::int64_t lacks() const { return prompt + output - cached; }
   bool decodes() const { return output > 0 && lacks() == 1; }
@@ -58,19 +60,33 @@ struct World {
     out.cached = out.in_step = 0;
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(victim));
     waiting.push_front(out);
+    if (rules.by_priority) std::ranges::sort(waiting, before);
     ++preempted;
   }
+  /// By priority, and by arrival among equals.
+  static bool before(const Live& a, const Live& b) {
+    return std::pair(a.priority, a.id) < std::pair(b.priority, b.id);
+  }
 
-  void continue_one(std::size_t i) {
-    const std::int64_t tokens = std::min(wants(running[i]), left());
+  /// False if it lost its blocks.
+  bool continue_one(std::size_t id) {
+    const auto place = [&] {
+      std::size_t i = 0;
+      while (running[i].id != id) ++i;
+      return i;
+    };
+    const std::int64_t tokens = std::min(wants(running[place()]), left());
     for (;;) {
-      running[i].in_step = tokens;
-      if (held() <= rules.blocks) return;
-      running[i].in_step = 0;
+      running[place()].in_step = tokens;
+      if (held() <= rules.blocks) return true;
+      running[place()].in_step = 0;
       std::size_t victim = running.size() - 1;
-      while (victim > i && running[victim].in_step > 0) --victim;
+      if (rules.by_priority)
+        victim =
+            static_cast<std::size_t>(std::ranges::max_element(running, before) - running.begin());
+      const bool own = running[victim].id == id;
       preempt(victim);
-      if (victim == i) return;
+      if (own) return false;
     }
   }
 
@@ -100,8 +116,13 @@ struct World {
     preempted = 0;
     for (Live& r : running) r.in_step = 0;
     const auto each = [&](const auto& which) {
-      for (std::size_t i = 0; i < running.size() && left() > 0; ++i)
-        if (running[i].in_step == 0 && which(running[i])) continue_one(i);
+      std::vector<std::size_t> order;
+      for (const Live& r : running) order.push_back(r.id);
+      for (const std::size_t id : order) {
+        const auto r = std::ranges::find(running, id, &Live::id);
+        if (left() == 0) return;
+        if (r != running.end() && r->in_step == 0 && which(*r) && !continue_one(id)) return;
+      }
     };
     const auto chunk = [](const Live& r) { return !r.decodes(); };
     const auto any = [](const Live&) { return true; };
@@ -122,9 +143,22 @@ NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Requ
   World world{rules};
   world.ratio = rules.reserve;
   for (const serving::Request& r : requests)
-    world.waiting.push_back({.prompt = r.input, .wanted = r.output});
+    world.waiting.push_back({.prompt = r.input,
+                             .wanted = r.output,
+                             .id = world.waiting.size(),
+                             .priority = r.priority});
+  if (rules.by_priority) std::ranges::sort(world.waiting, World::before);
   NaiveRun run;
+  const auto is_late = [&](const Live& r) {
+    const Picoseconds now = Picoseconds::from(Seconds::ms(1)) * std::ssize(run.steps);
+    const Picoseconds deadline = requests[r.id].deadline;
+    return deadline > Picoseconds(0) && now >= deadline;
+  };
   while (!world.running.empty() || !world.waiting.empty()) {
+    if (rules.drops &&
+        (world.running.empty() || std::ssize(run.steps) % rules.receive_interval == 0))
+      run.dropped += static_cast<std::int64_t>(std::erase_if(world.running, is_late) +
+                                               std::erase_if(world.waiting, is_late));
     world.form();
     run.preempted += world.preempted;
     if (world.left() == rules.tokens_per_step) continue;

@@ -15,10 +15,11 @@ namespace rehearse::test {
 struct NaiveRun {
   std::vector<serving::Step> steps;
   std::vector<std::int64_t> held;  ///< blocks, in each step
-  std::int64_t preempted = 0;
+  std::int64_t preempted = 0, dropped = 0;
 };
 
-/// The steps for requests that are all in the queue at the start. Without a prefix cache; all drafts are accepted.
+/// The steps for requests that are all in the queue at the start. Without a prefix cache; all drafts are accepted, and a
+/// step takes 1 ms, by which requests leave at their deadlines.
 NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Request> requests);
 
 /// When the first and the last token of each request are out, with pools of replicas in turn. All
