@@ -114,8 +114,9 @@ TEST_CASE("a queue and late first tokens add replicas") {
 TEST_CASE("a rate that swings has its mean, and its least first") {
   // Of the requests of a period of 100 s, ∫ (1 - cos(2 π t / 100)) dt / 100 = 1/4 - 1/(2 π) = 9.1 % are in the first
   // quarter, and half of them in the first half.
-  const std::vector<Request> requests =
-      draw(20'000, {}, {}, Arrivals{.rate = 200, .swing = 1, .period = Seconds::s(100)}, 1);
+  const std::vector<Request> requests = draw(
+      {.count = 20'000, .arrivals = Arrivals{.rate = 200, .swing = 1, .period = Seconds::s(100)}},
+      1);
   const auto before = [&](int s) {
     return static_cast<double>(std::ranges::count_if(
         requests, [&](const Request& r) { return r.planned < ms(1000.0 * s); }));

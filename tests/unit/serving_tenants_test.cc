@@ -78,8 +78,9 @@ TEST_CASE("a server without a neighbour's step is as fast as alone") {
   const LinearPricer pricer = steps_of(7);
   for (const bool overlapped : {false, true})
     for (const std::int64_t in_flight : {std::int64_t{0}, std::int64_t{5}}) {
-      const std::vector<Request> requests =
-          draw(60, {1, 700}, {1, 40}, Arrivals{.rate = 12}, overlapped ? 3 : 4);
+      const std::vector<Request> requests = draw(
+          {.count = 60, .input = {1, 700}, .output = {1, 40}, .arrivals = Arrivals{.rate = 12}},
+          overlapped ? 3 : 4);
       Tenant alone = tenant(pricer, requests);
       alone.rules.overlapped = overlapped;
       alone.rules.tokens_per_step = 512;
@@ -101,7 +102,8 @@ TEST_CASE("a server without a neighbour's step is as fast as alone") {
 TEST_CASE("two equal servers together give half the tokens per second each") {
   // Both are always busy: no work is lost and none is done twice.
   const LinearPricer pricer = steps_of(5);
-  const std::vector<Request> requests = draw(40, {1, 300}, {5, 60}, std::nullopt, 7);
+  const std::vector<Request> requests =
+      draw({.count = 40, .input = {1, 300}, .output = {5, 60}}, 7);
   const std::vector<Tenant> both = {tenant(pricer, requests), tenant(pricer, requests)};
   const auto shared = run_tenants(both, std::nullopt);
   const auto alone = run(both[0].rules, pricer, requests, {.single = true});
