@@ -38,6 +38,7 @@ Progress Globals::progress_of(std::string what) const {
     Clock::time_point begin = Clock::now();
     Clock::time_point shown = Clock::now();
     std::optional<double> begun_at = {};  ///< the share of work that goes on where it was stopped
+    double last = 0;
     bool drawn = false;
     ~Line() {
       if (drawn) std::fputs("\r\033[K", stderr);
@@ -48,7 +49,10 @@ Progress Globals::progress_of(std::string what) const {
   line->what = std::move(what);
   return [line, show](double share) {
     const auto now = Clock::now();
-    if (!line->begun_at) line->begun_at = share;
+    // A loop after another one begins again.
+    if (share < line->last) line->begin = now;
+    if (!line->begun_at || share < line->last) line->begun_at = share;
+    line->last = share;
     if (show && now - line->shown > std::chrono::milliseconds(200)) {
       line->shown = now;
       line->drawn = true;

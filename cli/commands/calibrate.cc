@@ -71,7 +71,7 @@ Value calibration_fields(const comm::Calibration& c) {
 
 /// -o names the calibration; the summary goes to stdout.
 Result<Exit> report(const comm::Calibration& calibration, const Globals& globals) {
-  Document document{.command = "calibrate"};
+  Document document{.command = "calibrate", .methods = {Method::kFit}};
   document.show("", "", Value::array({calibration_fields(calibration)}));
   const Value fields = calibration_fields(calibration);
   for (const Entry& field : fields.fields())

@@ -94,7 +94,10 @@ Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals
       options.baseline.empty() ? std::filesystem::path() : options.baseline.front();
   const PredictionGuard guard = TRY(guard_predictions(options.predictions, baseline, globals));
   const CheckFindings& findings = guard.findings;
-  Document document{.command = "check", .rows = "predictions", .rows_title = "Recordings"};
+  Document document{.command = "check",
+                    .rows = "predictions",
+                    .rows_title = "Recordings",
+                    .methods = {Method::kRecordedTimes}};
   document.answer =
       sentence_of(fmt::format("Rehearse check: {}", to_string(findings.verdict)),
                   {fmt::format("{} predicted", counted(guard.recordings.size(), "recording"))});
@@ -259,7 +262,7 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
   if (picture && background.picture)
     TRY(write_steps(options.perfetto, *background.picture, *picture));
 
-  Document document{.command = "check"};
+  Document document{.command = "check", .methods = {Method::kRecordedSteps}};
   document.answer =
       sentence_of(fmt::format("Rehearse check: {}", to_string(findings.verdict)),
                   {gate ? gate_words(*gate) : "", history ? history_words(*history) : ""});

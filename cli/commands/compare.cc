@@ -15,6 +15,7 @@
 #include "profiler/replay/interval.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/watch.h"
 
 namespace rehearse::cli {
 namespace {
@@ -210,7 +211,9 @@ Document comparison_document(const std::vector<Side>& sides) {
 }
 
 Result<Exit> run(const CompareOptions& options, const Globals& globals) {
+  std::optional<Watch> watch(std::in_place, globals.progress_of("comparing"));
   const std::vector<Side> sides = TRY(sides_of(options, globals));
+  watch.reset();
   return answer_with(globals, comparison_document(sides));
 }
 

@@ -3,20 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 
 #include <fmt/core.h>
 
 #include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
+#include "cli/commands/shared_work.h"
 #include "cli/config/job_outline.h"
+#include "cli/config/named_files.h"
 #include "cli/config/timed_slices.h"
 #include "cli/output/document.h"
 #include "sim/base/statistics.h"
 #include "sim/base/text.h"
+#include "sim/base/watch.h"
 #include "sim/cluster/catalog.h"
 #include "sim/fleet/job_list.h"
+#include "sim/work/bytes.h"
 
 namespace rehearse::cli {
 namespace {
@@ -44,7 +47,7 @@ SampleSpread spread(const FleetRun& run, const Of& value) {
   std::vector<double> values;
   for (std::size_t j = 0; j < run.list.jobs.size(); ++j)
     if (run.outcome.jobs[j]) values.push_back(value(run.list.jobs[j], *run.outcome.jobs[j]));
-  return spread_of(std::move(values));
+  return rehearse::spread_of(std::move(values));
 }
 
 SampleSpread queueing(const FleetRun& run) {
@@ -139,7 +142,7 @@ Document fleet_document(const FleetRun& run) {
 }
 
 struct FleetOptions {
-  std::filesystem::path jobs;
+  std::filesystem::path jobs, journal;
   fleet::Fleet fleet = {.nodes = 1, .gpus_per_node = 8};
   fleet::Options how;
   std::string device;
@@ -153,16 +156,56 @@ Result<Nanoseconds> time_of(const std::string& text) {
   return Nanoseconds(std::llround(time.s() * 1e9));
 }
 
+/// What a list takes from the prediction of a job file.
+struct Predicted {
+  Seconds step;
+  Bytes memory;
+  std::uint32_t ranks;
+};
+
+/// The predictions of job files, which many jobs of a list may share.
+Result<std::vector<Predicted>> predict_files(const std::vector<std::filesystem::path>& files,
+                                             const std::filesystem::path& list,
+                                             SharedWork& shared) {
+  const auto inputs = [&]() -> Result<work::Fingerprint> {
+    work::Fingerprint fingerprint;
+    TRY(fingerprint.add_program());
+    for (const std::filesystem::path& file : files) TRY(add_with_named_files(fingerprint, file));
+    return fingerprint;
+  };
+  const work::Evaluate predict = [&](std::size_t i) -> Result<std::string> {
+    const JobOutline outline = TRY(outline_of(files[i]));
+    work::Packer bytes;
+    bytes.put(outline.step.s());
+    bytes.put(outline.memory.b());
+    bytes.put(std::uint64_t{outline.ranks});
+    return bytes.take();
+  };
+  const work::ExecutionOptions execution =
+      TRY(shared.begin("predicting jobs", "jobs of " + list.string(), inputs));
+  const std::vector<std::string> all =
+      TRY(work::run_all({.part = "jobs", .items = files.size(), .evaluate = predict}, execution));
+  std::vector<Predicted> predicted;
+  for (const std::string& bytes : all) {
+    work::Unpacker from(bytes);
+    const double step = from.number(), memory = from.number();
+    predicted.push_back(
+        {Seconds::s(step), Bytes::b(memory), static_cast<std::uint32_t>(from.count())});
+  }
+  return predicted;
+}
+
 /// Predicts the work, and other missing values, of jobs for which the list refers to predictions.
-Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
-  std::map<std::filesystem::path, JobOutline> known;
+Status predict_works(fleet::JobList& list, const std::filesystem::path& path, SharedWork& shared) {
+  if (list.to_predict.empty()) return {};
+  std::vector<std::filesystem::path> files;
+  for (const fleet::ToPredict& what : list.to_predict) files.push_back(what.file);
+  std::ranges::sort(files);
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  const std::vector<Predicted> all = TRY(predict_files(files, path, shared));
   for (const fleet::ToPredict& what : list.to_predict) {
-    auto found = known.find(what.file);
-    if (found == known.end()) {
-      const JobOutline predicted = TRY(outline_of(what.file));
-      found = known.emplace(what.file, predicted).first;
-    }
-    const JobOutline& predicted = found->second;
+    const auto at = std::ranges::lower_bound(files, what.file) - files.begin();
+    const Predicted& predicted = all[static_cast<std::size_t>(at)];
     fleet::Job& job = list.jobs[what.job];
     const Seconds work = predicted.step * what.steps;
     if (work > fleet::kLongestWork.seconds())
@@ -235,7 +278,7 @@ Status run_ends(const SliceRates& rates, FleetRun& run) {
   return {};
 }
 
-Result<Exit> run(const FleetOptions& options, const Globals& globals) {
+Result<Exit> run(const FleetOptions& options, const Globals& globals, SharedWork& shared) {
   FleetRun result;
   result.fleet = options.fleet;
   result.options = options.how;
@@ -251,7 +294,8 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
     }
   }
   result.list = TRY(fleet::load_jobs(options.jobs));
-  TRY(predict_works(result.list, options.jobs));
+  TRY(predict_works(result.list, options.jobs, shared));
+  if (!work::leads()) return Exit::kSuccess;
   if (result.list.jobs.empty()) return fail_in(options.jobs, "contains no job");
   std::optional<SliceRates> rates;
   if (slices) {
@@ -260,8 +304,11 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
       return rates->rate(job, kind, End::kValue);
     };
   }
-  result.outcome = TRY(fleet::run(result.fleet, result.list.jobs, result.options));
-  if (rates) TRY(run_ends(*rates, result));
+  {
+    const Watch watch(globals.progress_of("running jobs"));
+    result.outcome = TRY(fleet::run(result.fleet, result.list.jobs, result.options));
+    if (rates) TRY(run_ends(*rates, result));
+  }
   return answer_with(globals, fleet_document(result));
 }
 
@@ -297,12 +344,15 @@ void add_fleet(CLI::App& app, Action& action) {
   add_read(command, "--checkpoint", "TIME", how.checkpoint, time_of,
            "work between checkpoints (default: one at each preemption)")
       ->needs(preempt);
+  add_value(command, "--journal", "FILE", options->journal, kJournalHelp);
   command.footer(
       "Example: rehearse fleet examples/fleets/four_jobs.csv --nodes 1 --gpus-per-node 4 "
-      "--policy backfill");
-  run_by(command, action, options, run, [](const FleetOptions& given) {
-    if (given.how.preempt && given.how.policy != fleet::Policy::kShortest)
+      "--policy backfill\n"
+      "Under mpirun, all ranks share the predictions of job files.");
+  command.callback([options, &action] {
+    if (options->how.preempt && options->how.policy != fleet::Policy::kShortest)
       throw CLI::ValidationError("--preempt", "needs --policy shortest");
+    action = shared_action(options, run);
   });
 }
 

@@ -12,6 +12,7 @@
 #include "profiler/loading/measure.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/watch.h"
 
 namespace rehearse::cli {
 namespace {
@@ -209,7 +210,9 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
     return fail_in(path, "is a folder", "a pipeline file",
                    "--measure DIR, to measure the loading of its files");
   const Pipeline pipeline = TRY(input::load_pipeline(path));
+  std::optional<Watch> watch(std::in_place, globals.progress_of("simulating"));
   const Analysis analysis = TRY(analyse(pipeline, path));
+  watch.reset();
   Document document{.command = "input", .rows = "stages", .rows_title = "Stages"};
   add_analysis(analysis, document);
   return answer_with(globals, document);

@@ -102,7 +102,8 @@ std::string drawing_of(const MigDevice& device, const MigLayout& layout) {
 /// instance.
 Document layouts_document(const MigLayouts& found) {
   const MigDevice& device = found.device;
-  Document document{.command = "mig layouts", .rows = "layouts.instances"};
+  Document document{
+      .command = "mig layouts", .rows = "layouts.instances", .methods = {Method::kLayouts}};
   document.line(fmt::format("{}: {}, {} compute slices, {} memory slices", device.gpu->name,
                             counted(found.layouts.size(), "layout"), device.compute_slices,
                             device.positions));

@@ -7,6 +7,7 @@
 #include "cli/output/document.h"
 #include "models/sharing/pair_choice.h"
 #include "sim/base/text.h"
+#include "sim/base/watch.h"
 
 namespace rehearse::cli {
 namespace {
@@ -205,7 +206,9 @@ struct PackOptions {
 Result<Exit> run(const PackOptions& options, const Globals& globals) {
   const std::filesystem::path& path = options.path;
   PackFile file = TRY(load_pack(path));
+  std::optional<Watch> watch(std::in_place, globals.progress_of("placing jobs"));
   Packing packing = TRY(in_file(path, sharing::pack(file.jobs, file.site, file.goal)));
+  watch.reset();
   auto measure = TRY(in_file(path, to_measure(file, options.measure)));
   const Packed packed{std::move(file), std::move(packing), std::move(measure)};
   return answer_with(globals, pack_document(packed));

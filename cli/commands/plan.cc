@@ -182,13 +182,7 @@ void spread_by(work::ExecutionOptions execution, Progress& progress, strategies:
     if (shown) shown(share);
     return true;
   };
-  const auto calls = std::make_shared<std::size_t>(0);
-  spread = [execution, calls](const std::string& what, std::size_t count,
-                              const work::Evaluate& evaluate) {
-    return work::run_all(
-        {.part = fmt::format("{} {}", what, ++*calls), .items = count, .evaluate = evaluate},
-        execution);
-  };
+  spread = spread_of(execution);
 }
 
 /// Adds the certainty of the best plan: its step time by other models, if they are `shown`, and the
@@ -383,11 +377,7 @@ void add_plan(CLI::App& app, Action& action) {
       "  rehearse plan examples/jobs/serve_llama3_8b_search.yaml --objective tpot\n"
       "Under mpirun, all ranks share the work.");
   run_on_job(*command, action, JobUse::kSearch, options->job_file, options->described,
-             [options](const Globals& globals) {
-               return run_shared(globals, options->journal, [&](SharedWork& shared) {
-                 return run(*options, globals, shared);
-               });
-             });
+             shared_action(options, run));
 }
 
 }  // namespace rehearse::cli

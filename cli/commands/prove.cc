@@ -106,7 +106,8 @@ Result<Exit> run(const ProveOptions& options, const Globals& globals) {
   const std::vector<std::filesystem::path> files = TRY(find_pairs(options.pairs));
   std::vector<Pair> pairs;  // all are read before the first runs
   for (const std::filesystem::path& file : files) pairs.push_back(TRY(read_pair(file)));
-  Document document{.command = "prove", .rows = "pairs", .rows_title = "Pairs"};
+  Document document{
+      .command = "prove", .rows = "pairs", .rows_title = "Pairs", .methods = {Method::kProof}};
   std::vector<Proven> all;
   Value rows = Value::array();
   for (const Pair& pair : pairs) {

@@ -15,6 +15,7 @@
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/recommend_serving.h"
+#include "cli/commands/shared_work.h"
 #include "cli/commands/step_result.h"
 #include "cli/config/job_account.h"
 #include "cli/config/serve_file.h"
@@ -177,7 +178,7 @@ Document recommend_document(const Recommended& r) {
 }
 
 struct RecommendOptions {
-  std::filesystem::path job_file, prices, perfetto;
+  std::filesystem::path job_file, prices, perfetto, journal;
   DescribedJob described;
   std::optional<Target> target;
   cost::Wish wish = {.counts = {1, 2, 4, 8, 16, 32}};
@@ -221,13 +222,13 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
       path, [&](TimelineSink& sink) { show_job(step.job, step.lowered, step.timeline, sink); });
 }
 
-Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
+Result<Exit> run(const RecommendOptions& options, const Globals& globals, SharedWork& shared) {
   TRY(check_writable({options.perfetto}));
   cost::Wish wish = TRY(wish_of(options));
   if (is_serve_file(options.job_file)) {
     if (!options.perfetto.empty())
       return fail("--perfetto does not apply to a server", "--report FILE");
-    return recommend_serving({options.job_file, options.target}, std::move(wish), globals);
+    return recommend_serving({options.job_file, options.target}, std::move(wish), globals, shared);
   }
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
@@ -236,8 +237,9 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   wish.keeping = job.job().keeping;
   wish.functions = job.for_functions();
   const std::vector<cost::Offer> offers = TRY(offers_of(wish, job.job().rent, options.job_file));
-  cost::Recommendation found = TRY(cost::recommend(
-      wish, offers, job.evaluator(), globals.thread_count(), globals.progress_of("recommend")));
+  cost::Recommendation found = TRY(search_offers(
+      options.job_file, wish, offers,
+      [&job](const SpreadOf& spread) { return job.evaluator(spread); }, globals, shared));
   const Recommended recommended{job, wish, std::move(found)};
   for (const Warning& warning : warnings_of(recommended)) globals.warn(to_string(warning));
   if (!options.perfetto.empty()) TRY(draw(options.perfetto, recommended, globals));
@@ -287,13 +289,17 @@ void add_recommend(CLI::App& app, Action& action) {
             "prices in the catalog's format, which override those of the same instances");
   add_value(*command, "--perfetto", "FILE", options->perfetto,
             "write the timeline of a step of the first option for ui.perfetto.dev");
+  add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
       "Examples:\n"
       "  rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'\n"
       "  rehearse recommend --model mpt_7b --batch 1024 --target '100e9 tokens'\n"
       "  rehearse recommend examples/jobs/serve_llama3_8b_search.yaml --provider aws --counts 1,2");
   run_on_job(*command, action, JobUse::kRent, options->job_file, options->described,
-             [options](const Globals& globals) { return run(*options, globals); });
+             [options](const Globals& globals) {
+               return run_kept(globals, options->journal,
+                               [&](SharedWork& shared) { return run(*options, globals, shared); });
+             });
 }
 
 }  // namespace rehearse::cli

@@ -129,7 +129,7 @@ Document document_of(const RecommendedServer& r) {
 }  // namespace
 
 Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wish wish,
-                               const Globals& globals) {
+                               const Globals& globals, SharedWork& shared) {
   if (options.target && !options.target->tokens)
     return fail("--target: a server generates tokens", "--target '1e9 tokens'");
   const ServerOnOffers job = TRY(
@@ -138,8 +138,10 @@ Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wis
   wish.place.hours = job.job().place.hours;
   const std::vector<cost::Offer> offers = TRY(offers_of(wish, job.job().rent, options.job_file));
   cost::Recommendation found = TRY(in_file(
-      options.job_file, cost::recommend(wish, offers, job.evaluator(), globals.thread_count(),
-                                        globals.progress_of("recommend"))));
+      options.job_file,
+      search_offers(
+          options.job_file, wish, offers,
+          [&job](const SpreadOf& spread) { return job.evaluator(spread); }, globals, shared)));
   RecommendedServer recommended{job, wish, std::move(found)};
   recommended.found.pareto = front_of(recommended);
   const Document document = document_of(recommended);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/commands/shared_work.h"
 #include "cli/config/job_file.h"
 #include "cli/globals.h"
 #include "cost/recommend.h"
@@ -18,6 +19,6 @@ struct RecommendServingOptions {
 
 /// Places and markets that `wish` does not have are those of the file.
 Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wish wish,
-                               const Globals& globals);
+                               const Globals& globals, SharedWork& shared);
 
 }  // namespace rehearse::cli

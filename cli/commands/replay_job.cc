@@ -20,6 +20,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/warning.h"
+#include "sim/base/watch.h"
 #include "sim/engine/engine.h"
 
 namespace rehearse::cli {
@@ -148,7 +149,10 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
     globals.warn(
         "no collective of one rank matches one of another: the recordings are replayed "
         "independently and averaged; pass recordings of one run");
-  job.recorded = TRY(run_program(job, std::move(program)));
+  {
+    const Watch watch(globals.progress_of("replaying"));
+    job.recorded = TRY(run_program(job, std::move(program)));
+  }
   const program::Occupancy occupied = replay::occupancy(job.recorded.graph, job.recorded.timeline);
   if (occupied.total > Seconds::s(0))
     job.recorded.comparison.unexplained_wait_share = occupied.unexplained_wait / occupied.total;

@@ -72,4 +72,25 @@ Result<Exit> run_shared(const Globals& globals, const fs::path& journal,
   return Exit::kSuccess;
 }
 
+Result<Exit> run_kept(const Globals& globals, const fs::path& journal,
+                      const std::function<Result<Exit>(SharedWork&)>& command) {
+  if (!work::leads()) return Exit::kSuccess;
+  SharedWork kept(globals, journal);
+  const Exit exit = TRY(command(kept));
+  TRY(kept.finish());
+  return exit;
+}
+
+strategies::Spread spread_of(const work::ExecutionOptions& execution, const std::string& name) {
+  if (!execution.communicator && !execution.journal) return {};
+  const auto calls = std::make_shared<std::size_t>(0);  // of all copies
+  return [execution, name, calls](const std::string& what, std::size_t count,
+                                  const work::Evaluate& evaluate) {
+    return work::run_all({.part = fmt::format("{}{} {}", name, what, ++*calls),
+                          .items = count,
+                          .evaluate = evaluate},
+                         execution);
+  };
+}
+
 }  // namespace rehearse::cli

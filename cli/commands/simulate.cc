@@ -27,6 +27,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/warning.h"
+#include "sim/base/watch.h"
 #include "sim/cluster/astra_network.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/cluster.h"
@@ -420,7 +421,9 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
     return dataflow ? simulate_dataflow(options, globals) : simulate_serving(options, globals);
   }
   TRY(check_writable({options.files.perfetto}));
+  std::optional<Watch> watch(std::in_place, globals.progress_of("simulating"));
   const Simulation s = TRY(simulate(options, globals));
+  watch.reset();
   for (const Warning& warning : s.warnings) globals.warn(to_string(warning));
   return answer_run(
       globals, options.files, simulation_document(s), view_of(s.job, s.lowered, s.timeline), [&] {

@@ -16,6 +16,7 @@
 #include "sim/base/file.h"
 #include "sim/base/result.h"
 #include "sim/base/text.h"
+#include "sim/base/watch.h"
 #include "sim/cluster/catalog.h"
 #include "sim/engine/engine.h"
 #include "strategies/step/predict.h"
@@ -202,7 +203,9 @@ Status add_memory(const std::array<Job, 2>& jobs, SharedJobs& shared) {
 /// Places both jobs on the devices of the first, rank r of each on device r. Fails with one line if
 /// they do not fit: other devices, more devices, or more memory than there is.
 Result<Exit> share_predicted(const SimulateOptions& options, const Globals& globals) {
+  std::optional<Watch> watch(std::in_place, globals.progress_of("simulating"));
   const std::array<Job, 2> jobs = TRY(predict_both(options));
+  watch.reset();
   const cluster::Cluster& cluster = jobs[0].file.cluster;
   SharedJobs shared{};
   shared.sharing = sharing_of(options.sharing, shared.notes);
@@ -236,11 +239,13 @@ Result<Exit> share_predicted(const SimulateOptions& options, const Globals& glob
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
   TRY(check_writable({options.files.perfetto}));
   if (options.sharing.asked()) return share_predicted(options, globals);
+  std::optional<Watch> watch(std::in_place, globals.progress_of("simulating"));
   PredictedJob job = TRY(predict_job(options.job_file, {.cluster = options.cluster,
                                                         .slice = options.sharing.slice,
                                                         .fidelity = options.fidelity,
                                                         .unfold = options.unfold,
                                                         .changes = options.changes}));
+  watch.reset();  // its line ends before others begin
   for (const Warning& warning : job.step.warnings) globals.warn(to_string(warning));
   if (globals.format != Format::kCsv || !globals.report.empty()) TRY(try_changes(job, globals));
   const step::Step& step = job.step;

@@ -11,6 +11,7 @@
 #include "cli/planning/server_space.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/watch.h"
 #include "sim/cluster/catalog.h"
 
 namespace rehearse::cli {
@@ -285,12 +286,14 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
                 "cluster: {device: \"a100_sxm4_80:1g.10gb\"}");
   if (options.sharing.asked()) return share_servers(options, globals);
   ServeFile file = TRY(load_serve_file(options.job_file, options.cluster));
+  std::optional<Watch> watch(std::in_place, globals.progress_of("simulating"));
   const Result<ServedLoad> load = serve(file);
   if (!load) return wrong_in(options.job_file, load.error());
   const Result<Limits> limits = limits_of(*load);
   if (!limits) return wrong_in(options.job_file, limits.error());
   const Result<LoadCurve> curve = load_curve(*load, limits->capacity);
   if (!curve) return wrong_in(options.job_file, curve.error());
+  watch.reset();
   Document document = document_of(*load, *limits);
   if (!curve->points.empty()) {
     document["load_curve"] = curve_fields(file, *curve);

@@ -79,12 +79,7 @@ void add_study(CLI::App& app, Action& action) {
   command->footer(
       "Example: rehearse study studies/mig-collocation.yaml\n"
       "Exits with 1 if a study misses. Under mpirun, all ranks share the work.");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) {
-      return run_shared(globals, options->journal,
-                        [&](SharedWork& shared) { return run(*options, globals, shared); });
-    };
-  });
+  command->callback([options, &action] { action = shared_action(options, run); });
 }
 
 }  // namespace rehearse::cli

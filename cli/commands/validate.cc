@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/options.h"
+#include "cli/commands/shared_work.h"
 #include "cli/validation/baseline.h"
 #include "cli/validation/judge.h"
 #include "sim/base/text.h"
@@ -11,15 +12,20 @@ namespace {
 
 struct ValidateOptions {
   std::vector<std::filesystem::path> files;
-  std::filesystem::path baseline;
+  std::filesystem::path baseline, journal;
 };
 
-Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
+Result<Exit> run(const ValidateOptions& options, const Globals& globals, SharedWork& shared) {
   // Read first, since predictions may take minutes.
   const std::string file = options.baseline.string();
   std::vector<SuiteSummary> before;
   if (!file.empty()) before = TRY(read_baseline(options.baseline));
-  const Judgement judged = TRY(judge(options.files, globals.progress_of("validating")));
+  const MeasuredFiles files = TRY(measured_files(options.files));
+  const work::ExecutionOptions execution =
+      TRY(shared.begin("validating", "predictions for " + options.files.front().string(),
+                       [&files] { return fingerprint_of(files); }));
+  const Judgement judged = TRY(judge(files, execution));
+  if (!work::leads()) return Exit::kSuccess;
   if (judged.cases.empty()) {
     const Skipped& why = judged.skipped.empty()
                              ? Skipped{"file", "holds no measurements", options.files.front()}
@@ -35,7 +41,8 @@ Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
   std::size_t rows = 0;
   for (const SuiteSummary& suite : suites) rows += suite.fitted_rows + suite.blind_rows;
   const auto good = std::ranges::count_if(suites, is_good);
-  Document document{.command = "validate", .rows = "rows", .rows_title = "Rows"};
+  Document document{
+      .command = "validate", .rows = "rows", .rows_title = "Rows", .methods = judged.methods};
   document.answer = sentence_of(
       fmt::format("{} predicted", counted(rows, "measurement")),
       {fmt::format("{} of {} good (median error at most {:g} %, at least {:g} % of rows in their "
@@ -62,8 +69,11 @@ void add_validate(CLI::App& app, Action& action) {
   add_value(command, "--baseline", "FILE", options->baseline,
             "JSON result of an earlier run: report what changed, and exit with 1 if a suite "
             "turned from good to bad");
-  command.footer("Example: rehearse validate my_jobs.csv my_collectives.csv recordings/");
-  run_by(command, action, options, run);
+  add_value(command, "--journal", "FILE", options->journal, kJournalHelp);
+  command.footer(
+      "Example: rehearse validate my_jobs.csv my_collectives.csv recordings/\n"
+      "Under mpirun, all ranks share the work.");
+  command.callback([options, &action] { action = shared_action(options, run); });
 }
 
 }  // namespace rehearse::cli

@@ -55,7 +55,6 @@ class Adder {
     return {};
   }
 
- private:
   Status add_named(const fs::path& folder, const std::string& word) {
     std::error_code error;
     if (!may_name_a_file(word)) return {};
@@ -64,6 +63,7 @@ class Adder {
     return add(folder / word);
   }
 
+ private:
   work::Fingerprint& fingerprint_;
   const Spellings& spellings_;
   std::set<fs::path> seen_;
@@ -74,6 +74,12 @@ class Adder {
 Status add_with_named_files(work::Fingerprint& fingerprint, const fs::path& path,
                             const Spellings& spellings) {
   return Adder(fingerprint, spellings).add(path);
+}
+
+Status add_named_file(work::Fingerprint& fingerprint, const fs::path& folder,
+                      const std::string& word) {
+  const Spellings none;
+  return Adder(fingerprint, none).add_named(folder, word);
 }
 
 }  // namespace rehearse::cli

@@ -19,4 +19,9 @@ using Spellings = std::function<std::vector<std::string>(const std::string& word
 Status add_with_named_files(work::Fingerprint& fingerprint, const std::filesystem::path& path,
                             const Spellings& spellings = {});
 
+/// Adds the file or folder that a word names, relative to `folder`, in the same way; nothing if it
+/// names none.
+Status add_named_file(work::Fingerprint& fingerprint, const std::filesystem::path& folder,
+                      const std::string& word);
+
 }  // namespace rehearse::cli

@@ -19,7 +19,7 @@ struct Change {
 
 struct Row {
   std::string_view name, meaning;
-  std::array<Change, 3> changes = {};
+  std::array<Change, 4> changes = {};
 };
 
 constexpr std::string_view kWithFidelity = "simulate plan compare network";
@@ -33,6 +33,7 @@ constexpr std::array kMethods = {
         "collectives take the time of a calibration or of a closed form, and share no links",
         {{{"--fidelity message", "simulates them as messages that share links", kWithFidelity},
           {"fidelity: message", "simulates them as messages that share links", "study"},
+          {"rehearse simulate JOB", "predicts one job with messages that share links", "validate"},
           kCalibrate}}},
     Row{"message",
         "collectives are simulated as messages that share links, max-min fair",
@@ -85,6 +86,31 @@ constexpr std::array kMethods = {
         "the stages are simulated unit by unit, with the times that the file states",
         {{{"--measure DIR", "measures reading and decoding on this machine"}}}},
     Row{"dataflow", "kernels run one after another, each at the time of its cost law", {}},
+    Row{"memory",
+        "weights, gradients, states and activations of a rank are added up at the peak of its step",
+        {{{"columns such as workload.attention",
+           "state the implementation of the job, which is otherwise assumed"}}}},
+    Row{"operations",
+        "the cost laws of the GPU's recorded operations give their times, else a roofline",
+        {{{"rehearse bench-gpu", "measures operations on this machine's GPUs"}}}},
+    Row{"pairs",
+        "the law that was fitted to measured pairs on the GPU gives the shares of others; without "
+        "one, jobs take turns",
+        {{{"rehearse pack", "takes measured pairs where its file has them"}}}},
+    Row{"recorded steps",
+        "the recorded steps and ops of the runs are compared; nothing is simulated",
+        {{{"more steps in each recording", "narrow the interval of every change"},
+          {"--history FILE", "compares with the level of earlier runs, and finds drifts"}}}},
+    Row{"proof",
+        "the programs of a pair run here by turns; its edit predicts one from a recording of the "
+        "other",
+        {{{"--rounds N", "measures more or fewer rounds"}}}},
+    Row{"layouts",
+        "NVIDIA's rules of placement, as in the catalog, give the layouts; nothing is simulated",
+        {{{"--profiles NAME,...", "asks for these instances"}}}},
+    Row{"fit",
+        "the cost law of collectives is fitted to the rows of the logs",
+        {{{"logs of more sizes, ranks and collectives", "widen the range that it interpolates"}}}},
 };
 
 bool offered(const Change& change, std::string_view command) {

@@ -28,7 +28,14 @@ enum class Method : std::uint8_t {
   kSlices,
   kTenants,
   kPipeline,
-  kDataflow
+  kDataflow,
+  kMemory,
+  kOperations,
+  kPairs,
+  kRecordedSteps,
+  kProof,
+  kLayouts,
+  kFit
 };
 
 inline Method method_of(step::Fidelity fidelity) { return static_cast<Method>(fidelity); }

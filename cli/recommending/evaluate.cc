@@ -124,12 +124,15 @@ Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
       {.fidelity = found.fidelity, .unfold = found.all_ranks, .counterfactuals = false});
 }
 
-cost::Evaluator JobOnOffers::evaluator() const {
-  return {
-      .least_time = [this](const cost::Offer& offer) { return least_time(offer); },
-      .least_time_by_plans = [this](const cost::Offer& offer) { return least_by_plans(offer); },
-      .evaluate = [this](const cost::Offer& offer) { return evaluate(offer, Look::kFirst); },
-      .look_again = [this](const cost::Offer& offer) { return evaluate(offer, Look::kSecond); }};
+cost::Evaluator JobOnOffers::evaluator(const SpreadOf& spread) const {
+  const auto evaluate_by = [this, spread](Look look) {
+    return [this, spread, look](const cost::Offer& offer) { return evaluate(offer, look, spread); };
+  };
+  return {.least_time = [this](const cost::Offer& offer) { return least_time(offer); },
+          .least_time_by_plans =
+              [this, spread](const cost::Offer& offer) { return least_by_plans(offer, spread); },
+          .evaluate = evaluate_by(Look::kFirst),
+          .look_again = evaluate_by(Look::kSecond)};
 }
 
 double JobOnOffers::samples() const {
@@ -152,13 +155,15 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
   return workload.model_flops() * samples() / (peak * (devices * saving));
 }
 
-Seconds JobOnOffers::least_by_plans(const cost::Offer& offer) const {
+Seconds JobOnOffers::least_by_plans(const cost::Offer& offer, const SpreadOf& spread) const {
   const Result<std::string> key = key_of(offer);
   if (!key) return Seconds::s(0);  // its evaluation says why
   const auto bound = [&]() -> Result<Seconds> {
     const cluster::Cluster cluster = TRY(cluster_of(offer));
     const JobFile job = TRY(job_on(offer, cluster));
-    const FoundPlans plans = TRY(find_plans(job.spec, cluster, request_of(job)));
+    PlanRequest request = request_of(job);
+    request.spread = spread("least on " + *key);
+    const FoundPlans plans = TRY(find_plans(job.spec, cluster, request));
     // The graph of a plan runs as long as its closed form, except for what overlaps.
     return Seconds::s(of(plans.best.front().figures, strategies::Figure::kStepTime)) /
            (1 + job.spec.conditions.overlap_penalty);
@@ -174,7 +179,8 @@ Result<JobFile> JobOnOffers::job_on(const cost::Offer& offer,
                      {offer.instance->name, static_cast<double>(offer.count)});
 }
 
-JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) const {
+JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look,
+                                         strategies::Spread spread) const {
   cluster::Cluster cluster = TRY(cluster_of(offer));
   const JobFile job = TRY(job_on(offer, cluster));
   const step::Fidelity fidelity =
@@ -182,6 +188,7 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) co
   PlanRequest request = request_of(job);
   request.most_runs = kSecondLook;
   request.confirm = fidelity;
+  request.spread = std::move(spread);
   FoundPlans plans = TRY(find_plans(job.spec, cluster, request));
   step::Step& step = *plans.best.front().step;
   step::Spec spec = spec_of(job.spec, plans.best.front());
@@ -197,14 +204,15 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) co
                                                  kept_->found.size() - 1, steps, all_ranks});
 }
 
-Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look look) const {
+Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look look,
+                                               const SpreadOf& spread) const {
   std::string key = TRY(key_of(offer));
   if (look == Look::kSecond) key += " again";
   std::optional<input::Pipeline> input = input_;
   if (input) input = on_hosts_of({.rented = {{offer.instance->name, 1.0}}}, std::move(*input));
   const std::uint32_t cores = input && input->host ? input->host->cores : 0;
   const auto run = [&]() -> Result<cost::Evaluation> {
-    const Plan& plan = kept_->plans.of(key, [&] { return find_plan(offer, look); });
+    const Plan& plan = kept_->plans.of(key, [&] { return find_plan(offer, look, spread(key)); });
     if (!plan) return forward(plan);
     const cluster::Cluster cluster = TRY(cluster_of(offer));
     step::Step step = (*plan)->step;

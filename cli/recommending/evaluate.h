@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/config/job_file.h"
+#include "cli/recommending/search_offers.h"
 #include "cost/recommend.h"
 #include "models/input/feed.h"
 #include "sim/base/once.h"
@@ -25,7 +26,7 @@ class JobOnOffers {
                                   const cost::Offer& first);
 
   const JobFile& job() const { return job_; }
-  cost::Evaluator evaluator() const;
+  cost::Evaluator evaluator(const SpreadOf& spread) const;
   /// The specification of an evaluated step, by its detail index.
   const step::Spec& spec(std::size_t detail) const { return kept_->found[detail].spec; }
   double samples_per_step(std::size_t detail) const { return kept_->found[detail].samples; }
@@ -52,7 +53,8 @@ class JobOnOffers {
   std::optional<Seconds> least_time(const cost::Offer& offer) const;
   /// The model of the steps of plans. The second look runs the best ones as `plan` does.
   enum class Look : std::uint8_t { kFirst, kSecond };
-  Result<cost::Evaluation> evaluate(const cost::Offer& offer, Look look) const;
+  Result<cost::Evaluation> evaluate(const cost::Offer& offer, Look look,
+                                    const SpreadOf& spread) const;
 
   struct Found {
     step::Spec spec;
@@ -72,9 +74,9 @@ class JobOnOffers {
     bool all_ranks;
   };
   using Plan = Result<std::shared_ptr<const Planned>>;
-  Plan find_plan(const cost::Offer& offer, Look look) const;
+  Plan find_plan(const cost::Offer& offer, Look look, strategies::Spread spread) const;
   /// 0 if there is no bound.
-  Seconds least_by_plans(const cost::Offer& offer) const;
+  Seconds least_by_plans(const cost::Offer& offer, const SpreadOf& spread) const;
   Result<JobFile> job_on(const cost::Offer& offer, const cluster::Cluster& cluster) const;
   /// The input pipeline of the job on a host.
   struct Fed {

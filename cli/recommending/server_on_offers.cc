@@ -36,16 +36,18 @@ Result<ServerOnOffers> ServerOnOffers::load(const std::filesystem::path& path, d
   return ServerOnOffers(path, std::move(text), tokens, std::move(job));
 }
 
-cost::Evaluator ServerOnOffers::evaluator() const {
+cost::Evaluator ServerOnOffers::evaluator(const SpreadOf& spread) const {
   // No bound in time: an option that costs more may still have the shortest time per token.
   const auto least_time = [this](const cost::Offer& offer) {
     return has_basis(offer.instance->gpu) ? std::optional(Seconds::s(0)) : std::nullopt;
   };
-  return {
-      .least_time = least_time,
-      .evaluate =
-          [this](const cost::Offer& offer) { return evaluate(offer, FlagChoice::kAsGiven); },
-      .look_again = [this](const cost::Offer& offer) { return evaluate(offer, FlagChoice::kAll); }};
+  const auto evaluate_with = [this, spread](FlagChoice flags) {
+    return
+        [this, spread, flags](const cost::Offer& offer) { return evaluate(offer, flags, spread); };
+  };
+  return {.least_time = least_time,
+          .evaluate = evaluate_with(FlagChoice::kAsGiven),
+          .look_again = evaluate_with(FlagChoice::kAll)};
 }
 
 bool ServerOnOffers::has_basis(const std::string& device) const {
@@ -55,16 +57,16 @@ bool ServerOnOffers::has_basis(const std::string& device) const {
   return price && price->reach().provenance != Provenance::kDatasheet;
 }
 
-Result<cost::Evaluation> ServerOnOffers::evaluate(const cost::Offer& offer,
-                                                  FlagChoice flags) const {
+Result<cost::Evaluation> ServerOnOffers::evaluate(const cost::Offer& offer, FlagChoice flags,
+                                                  const SpreadOf& spread) const {
   const std::string key =
       fmt::format("{} {} × {} {}", offer.instance->gpu, offer.instance->gpu_count, offer.count,
                   static_cast<int>(flags));
-  return kept_->evaluations.of(key, [&] { return evaluate_anew(offer, flags); });
+  return kept_->evaluations.of(key, [&] { return evaluate_anew(offer, flags, spread(key)); });
 }
 
-Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
-                                                       FlagChoice flags) const {
+Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer, FlagChoice flags,
+                                                       strategies::Spread spread) const {
   const std::string& device = offer.instance->gpu;
   const Result<ServeFile>& read =
       kept_->jobs.of(device, [&] { return job_on(text_, path_, device); });
@@ -74,10 +76,12 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   job.in_cluster = job.in_node * offer.count;
   // An instance is rented as long as its replica is.
   if (job.scaling) job.scaling->whole_nodes = true;
-  const FoundSettings found = TRY(find_settings(
-      job, {.flags = flags, .whole_cluster = true, .keep = 1, .search = {.progress = [](double) {
-                                                                return !interrupted.load();
-                                                              }}}));
+  const FoundSettings found =
+      TRY(find_settings(job, {.flags = flags,
+                              .whole_cluster = true,
+                              .keep = 1,
+                              .search = {.progress = [](double) { return !interrupted.load(); },
+                                         .spread = std::move(spread)}}));
   const ServerSetting& setting = found.best.front().setting;
   set(job, setting);
   const ServedLoad load = TRY(serve(job));

@@ -11,6 +11,7 @@
 #include "cli/commands/served_load.h"
 #include "cli/output/value.h"
 #include "cli/planning/server_space.h"
+#include "cli/recommending/search_offers.h"
 #include "cost/recommend.h"
 #include "sim/base/once.h"
 
@@ -39,7 +40,7 @@ class ServerOnOffers {
   double tokens() const { return tokens_; }
   /// The first evaluation has the flags of the job, or the usual ones; the second searches them.
   /// Offers of equal devices in nodes of equal size share an evaluation.
-  cost::Evaluator evaluator() const;
+  cost::Evaluator evaluator(const SpreadOf& spread) const;
   /// What an evaluation found, by its detail.
   const ServerOnOffer& found(std::size_t detail) const { return kept_->found[detail]; }
 
@@ -49,8 +50,10 @@ class ServerOnOffers {
 
   /// Whether kernels of the device's architecture, or of its family, were measured.
   bool has_basis(const std::string& device) const;
-  Result<cost::Evaluation> evaluate(const cost::Offer& offer, FlagChoice flags) const;
-  Result<cost::Evaluation> evaluate_anew(const cost::Offer& offer, FlagChoice flags) const;
+  Result<cost::Evaluation> evaluate(const cost::Offer& offer, FlagChoice flags,
+                                    const SpreadOf& spread) const;
+  Result<cost::Evaluation> evaluate_anew(const cost::Offer& offer, FlagChoice flags,
+                                         strategies::Spread spread) const;
 
   struct Kept {
     std::mutex mutex;

@@ -75,6 +75,7 @@ PredictRow collectives_predictor(const CsvTable&, std::vector<std::string>&) {
 
 const MeasurementKind kMeasuredCollectives = {
     .name = "collectives",
+    .method = Method::kClosed,
     .unit = "us",
     .required = {"device", "op", "ranks", "size_bytes", "time_us"},
     .optional = {"nodes", "network", "node_network_gbit", "nics", "latency_us", "algorithm",

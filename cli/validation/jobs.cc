@@ -34,6 +34,7 @@ PredictRow jobs_predictor(const CsvTable& table, std::vector<std::string>& unkno
 }  // namespace
 
 const MeasurementKind kMeasuredJobs = {.name = "jobs",
+                                       .method = Method::kClosed,
                                        .unit = "s",
                                        .required = {"training.global_batch", "step_s"},
                                        .predictor = jobs_predictor};

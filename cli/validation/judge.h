@@ -13,16 +13,39 @@
 #include <vector>
 
 #include "cli/validation/judged.h"
+#include "cli/validation/part.h"
 #include "sim/base/csv.h"
-#include "sim/base/progress.h"
 #include "sim/base/result.h"
+#include "sim/work/fingerprint.h"
+#include "sim/work/queue.h"
 
 namespace rehearse::cli {
 
-/// Judges files, and the files below folders. CSV files hold measurements, except for op tables: those
-/// and all other files are read as recordings. Fails if a path does not exist, or if nothing could
-/// be predicted.
-Result<Judgement> judge(std::span<const std::filesystem::path> paths, const Progress& progress);
+struct MeasurementKind;
+
+/// A file to judge: a table of measurements, a recording, or neither.
+struct MeasuredFile {
+  std::filesystem::path path;
+  std::optional<CsvTable> table = {};
+  std::vector<const MeasurementKind*> kinds = {};  ///< of the table
+  bool recording = false;
+  std::string skipped = {};  ///< the reason why it is neither
+  std::vector<PartSkipped> left_out = {};  ///< rows whose result of a benchmark cannot be read
+};
+
+/// The files, and those below folders. CSV files hold measurements, except for op tables: those and all
+/// other files are read as recordings. Fails if a path does not exist.
+struct MeasuredFiles {
+  std::vector<MeasuredFile> files;
+  std::vector<std::filesystem::path> links;  ///< to folders, which are not followed
+};
+Result<MeasuredFiles> measured_files(std::span<const std::filesystem::path> paths);
+
+/// Everything on which their judgement depends: the program, the files, and those that cells name.
+Result<work::Fingerprint> fingerprint_of(const MeasuredFiles& of);
+
+/// Judges them, some rows at a time, through the queue.
+Result<Judgement> judge(const MeasuredFiles& of, const work::ExecutionOptions& execution);
 
 /// The cells of a row whose columns may be absent. Errors are collected in `status`.
 class Cells {
@@ -69,6 +92,7 @@ using PredictRow = std::function<Result<Verdict>(Cells& cells)>;
 /// A kind of file: its columns, and the prediction of its rows.
 struct MeasurementKind {
   std::string_view name;  ///< of its suite: "jobs"
+  Method method;          ///< of its predictions
   std::string_view unit;
   std::vector<std::string_view> required;  ///< columns
   std::vector<std::string_view> optional =
@@ -82,7 +106,7 @@ struct MeasurementKind {
 extern const MeasurementKind kMeasuredJobs, kMeasuredMemory, kMeasuredOperations,
     kMeasuredCollectives, kMeasuredPairs, kMeasuredTtft, kMeasuredTpot, kMeasuredOutputRate;
 
-/// Judges the step times of a recording's replay, by host period and by device period.
-Status judge_recording(const std::filesystem::path& path, Judgement& into);
+/// Judges the step times of a recording's replay, by host period and by device period, in seconds.
+Result<Part> judge_recording(const std::filesystem::path& path);
 
 }  // namespace rehearse::cli

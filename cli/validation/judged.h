@@ -55,6 +55,7 @@ struct Skipped {
 struct Judgement {
   std::vector<JudgedCase> cases;
   std::vector<Skipped> skipped;
+  std::vector<Method> methods = {};  ///< of the predictions
 
   /// Returns the case with this name, and creates it if needed.
   JudgedCase& case_of(const std::string& name, std::string_view unit);

@@ -42,6 +42,7 @@ PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unk
 }  // namespace
 
 const MeasurementKind kMeasuredMemory = {.name = "memory",
+                                         .method = Method::kMemory,
                                          .unit = "GiB",
                                          .required = {"training.global_batch", "peak_gib"},
                                          .optional = {"counted", "stage"},

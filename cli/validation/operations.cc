@@ -60,6 +60,7 @@ PredictRow operations_predictor(const CsvTable&, std::vector<std::string>&) {
 }  // namespace
 
 const MeasurementKind kMeasuredOperations = {.name = "operations",
+                                             .method = Method::kOperations,
                                              .unit = "us",
                                              .required = {"device", "kind", "dtype", "time_us"},
                                              .optional = {"batch", "m", "n", "k", "bytes", "width",

@@ -31,6 +31,7 @@ PredictRow pairs_predictor(const CsvTable&, std::vector<std::string>&) {
 
 const MeasurementKind kMeasuredPairs = {
     .name = "pairs",
+    .method = Method::kPairs,
     .unit = "",
     .required = {"device", "job", "step_s", "other_job", "other_step_s", "share"},
     .optional = {"batch", "other_batch"},

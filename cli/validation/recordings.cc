@@ -45,21 +45,22 @@ RecordedProgram without(const std::vector<replay::Recording>& recordings,
 /// Adds rows of the suites "limits": the nearest possible time is what counts as measured.
 class LimitRows {
  public:
-  explicit LimitRows(Judgement& into) : into_(into) {}
+  explicit LimitRows(Part& into) : into_(into) {}
 
   void add(const std::string& suite, std::string row, const replay::Limits& limits, Seconds found) {
     const Seconds nearest = std::clamp(found, limits.least, std::max(limits.least, limits.most));
     if (!(nearest > Seconds::s(0))) return;
-    into_.case_of("limits/" + suite, "s")
-        .rows.push_back({.name = std::move(row),
-                         .measured = nearest.s(),
-                         .predicted = {found.s(), found.s() * (1 - kLimitError),
-                                       found.s() * (1 + kLimitError), Provenance::kRecorded},
-                         .use = Use::kFitted});
+    into_.rows.push_back(
+        {.suite = "limits/" + suite,
+         .row = {.name = std::move(row),
+                 .measured = nearest.s(),
+                 .predicted = {found.s(), found.s() * (1 - kLimitError),
+                               found.s() * (1 + kLimitError), Provenance::kRecorded},
+                 .use = Use::kFitted}});
   }
 
  private:
-  Judgement& into_;
+  Part& into_;
 };
 
 /// One rank alone without its devices, and without its host. Returns its step time without its
@@ -93,7 +94,7 @@ Result<Seconds> judge_rank(const trace::Trace& whole, std::size_t rank, const st
 
 }  // namespace
 
-Status judge_recording(const std::filesystem::path& path, Judgement& into) {
+Result<Part> judge_recording(const std::filesystem::path& path) {
   const trace::Trace trace = TRY(ingest::read_inputs(std::span(&path, 1), {}));
   std::vector<replay::Recording> recordings;
   std::size_t device_ops = 0;
@@ -105,33 +106,35 @@ Status judge_recording(const std::filesystem::path& path, Judgement& into) {
   RecordedProgram program = TRY(replay::lower(recordings, {}));
   const Run recorded = TRY(run_program(recordings, program));
   const std::string file = path.filename().string();
-  JudgedCase& of = into.case_of("replay", "s");
+  Part part;
   const auto add = [&](const replay::StepComparison& step, std::string_view what,
                        const replay::Pair& period) {
     if (!(period.measured > Seconds::s(0))) return;
     const double simulated = period.simulated.s();
-    of.rows.push_back({.name = fmt::format("{} rank {} {}, {}", file, step.rank, step.name, what),
-                       .measured = period.measured.s(),
-                       .predicted = {simulated, simulated * (1 - replay::kReplayError),
-                                     simulated * (1 + replay::kReplayError), Provenance::kRecorded},
-                       // The constants of a replay are medians of the recording itself.
-                       .use = Use::kFitted});
+    part.rows.push_back(
+        {.suite = "replay",
+         .row = {.name = fmt::format("{} rank {} {}, {}", file, step.rank, step.name, what),
+                 .measured = period.measured.s(),
+                 .predicted = {simulated, simulated * (1 - replay::kReplayError),
+                               simulated * (1 + replay::kReplayError), Provenance::kRecorded},
+                 // The constants of a replay are medians of the recording itself.
+                 .use = Use::kFitted}});
   };
   for (const replay::StepComparison& step : recorded.comparison.steps) {
     if (step.partial) continue;
     if (step.host) add(step, "host", *step.host);
     if (step.device) add(step, "device", *step.device);
   }
-  LimitRows rows(into);
+  LimitRows rows(part);
   replay::Limits together{Seconds::s(0), recorded.comparison.step_time.simulated};
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
     const Seconds local = TRY(judge_rank(trace, rank, fmt::format("{} rank {}", file, rank), rows));
     together.least = std::max(together.least, local);
   }
-  if (program.collectives.matched.empty()) return {};
+  if (program.collectives.matched.empty()) return part;
   const Run joint = TRY(run_program(recordings, without(recordings, program, "collective")));
   rows.add("slowest rank", file, together, joint.comparison.step_time.simulated);
-  return {};
+  return part;
 }
 
 }  // namespace rehearse::cli

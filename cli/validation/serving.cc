@@ -48,15 +48,18 @@ PredictRow rate_predictor(const CsvTable& table, std::vector<std::string>& unkno
 }  // namespace
 
 const MeasurementKind kMeasuredTtft = {.name = "ttft",
+                                       .method = Method::kServer,
                                        .unit = "s",
                                        .required = {"serve.model", "ttft_s"},
                                        .optional = {"measured_at"},
                                        .predictor = ttft_predictor};
 const MeasurementKind kMeasuredTpot = {.name = "tpot",
+                                       .method = Method::kServer,
                                        .unit = "s",
                                        .required = {"serve.model", "tpot_s"},
                                        .predictor = tpot_predictor};
 const MeasurementKind kMeasuredOutputRate = {.name = "output_rate",
+                                             .method = Method::kServer,
                                              .unit = "tokens/s",
                                              .required = {"serve.model", kRateColumn},
                                              .predictor = rate_predictor};

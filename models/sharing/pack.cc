@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/watch.h"
+
 namespace rehearse::sharing {
 namespace {
 
@@ -30,7 +32,7 @@ class Packer {
   Packer(std::span<const PackJob> jobs, const Site& site, Goal goal)
       : jobs_(jobs), site_(site), goal_(goal) {}
 
-  Packing run() {
+  Result<Packing> run() {
     std::vector<Group> groups;
     for (std::size_t j = 0; j < jobs_.size(); ++j)
       groups.push_back(
@@ -38,6 +40,9 @@ class Packer {
     Packing best = schedule(groups);
     const Packing alone = best;
     for (;;) {
+      // A join leaves fewer groups. Usually several remain at the end.
+      if (!report(1 - static_cast<double>(groups.size()) / static_cast<double>(jobs_.size())))
+        return fail("stopped");
       std::optional<std::vector<Group>> better;
       for (const std::vector<std::size_t>& members : candidates(groups))
         for (const Group& joined : joins(groups, members)) {

@@ -120,11 +120,34 @@ class Result(Fields):
     def _repr_html_(self) -> str:
         answer, _, rest = self.screen.partition("\n")
         cautions = "".join(f"<p>⚠ {html.escape(each)}</p>" for each in self.cautions)
-        return (f"<div><p><b>{html.escape(answer)}</b></p>{breakdown_html(self)}"
+        return (f"<div><p><b>{html.escape(answer)}</b></p>{figures_html(self)}{breakdown_html(self)}"
                 f"<pre>{html.escape(rest)}</pre>{cautions}</div>")
 
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#9d755d", "#bab0ac")
+
+
+# The figures of the report: predictions of a result, where it has them.
+FIGURES = ("step_time", "ratio", "throughput", "cost_per_step", "memory_per_device")
+
+
+def figures_html(result: Fields) -> str:
+    """Each figure as the band of its interval on a scale from zero, with a mark at its value."""
+    rows = ""
+    for name in FIGURES:
+        figure = vars(result).get(name)
+        if isinstance(figure, Fields) and "simulated" in figure:  # next to the measured one
+            figure = figure.simulated
+        value, low, high = (getattr(figure, end, None) for end in ("value", "low", "high"))
+        if low is None or high is None or not 0 <= low <= value <= high or high == 0:
+            continue
+        end = high * 1.05
+        rows += (f'<div>{html.escape(name.replace("_", " "))}: {html.escape(str(figure))}</div>'
+                 f'<div style="position:relative;height:0.8em;background:#8882">'
+                 f'<div style="position:absolute;left:{low / end:.2%};width:{(high - low) / end:.2%};height:100%;'
+                 f'background:{COLORS[0]}80"></div><div style="position:absolute;left:{value / end:.2%};width:2px;'
+                 f'height:100%;background:{COLORS[0]}"></div></div>')
+    return f'<div style="max-width:50em">{rows}</div>' if rows else ""
 
 
 def breakdown_html(result: Fields) -> str:

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
+#include "sim/base/watch.h"
 #include "sim/engine/carrier.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/flows.h"
@@ -21,6 +22,8 @@ using graph::Demand, graph::Graph, graph::Policy, graph::Timeline;
 
 /// The end of an op that has not ended, and whose end is not known.
 constexpr Picoseconds kNoEnd{-1};
+/// The number of events between two reports, some tens of milliseconds.
+constexpr std::size_t kEventsPerReport = 1 << 20;
 
 /// The loop is compiled with and without a carrier, so that a run pays only for what it uses.
 template <bool kWithCarrier>
@@ -50,8 +53,8 @@ class Loop final : public Driven {
       if (graph_.need(OpId(i)) == 0) ready(OpId(i));
     if constexpr (kWithCarrier)
       carrier_->run(*this);
-    else
-      while (!events_.empty()) handle(next_event());
+    else if (!run_all())
+      return fail("stopped");
     if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
     if (failed_at_) return describe_failure();
     if (ended_ < graph_.size()) return describe_stuck();
@@ -74,6 +77,17 @@ class Loop final : public Driven {
   }
 
  private:
+  /// False if it was asked to stop.
+  bool run_all() {
+    while (true) {
+      for (std::size_t i = 0; i < kEventsPerReport; ++i) {
+        if (events_.empty()) return true;
+        handle(next_event());
+      }
+      if (!report(static_cast<double>(ended_) / static_cast<double>(graph_.size()))) return false;
+    }
+  }
+
   void handle(const Event& event) {
     now_ = event.time;
     switch (event.kind) {

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/watch.h"
 #include "sim/fleet/fleet.h"
 #include "sim/fleet/places.h"
 #include "sim/fleet/running.h"
@@ -14,6 +15,8 @@
 namespace rehearse::fleet {
 namespace {
 
+/// The number of instants between two reports, some tens of milliseconds.
+constexpr std::size_t kInstantsPerReport = 1 << 14;
 constexpr Nanoseconds kForever(std::numeric_limits<std::int64_t>::max());
 
 /// The progress of a job that has not ended.
@@ -42,7 +45,11 @@ class Scheduler {
 
   Result<Outcome> run() {
     Rank arrived = 0;
-    while (arrived < order_.size() || !running_.ends().empty()) {
+    for (std::size_t instants = 1; arrived < order_.size() || !running_.ends().empty();
+         ++instants) {
+      if (instants % kInstantsPerReport == 0 &&
+          !report(static_cast<double>(ended_) / static_cast<double>(order_.size())))
+        return fail("stopped");
       const Nanoseconds next =
           std::min(arrived < order_.size() ? job(arrived).submit : kForever,
                    running_.ends().empty() ? kForever : running_.ends().begin()->first);
@@ -167,6 +174,7 @@ class Scheduler {
   void end(Rank rank) {
     stop(rank);
     run_of(rank).end = now_;
+    ++ended_;
     if (options_.policy == Policy::kFairShare) shares_.end(progress_[rank].user);
   }
 
@@ -342,7 +350,7 @@ class Scheduler {
   std::set<std::pair<Nanoseconds, Rank>> queue_ = {};
   std::optional<Reservation> reserved_ = {};
   Nanoseconds now_{0};
-  std::size_t waiting_ = 0;
+  std::size_t waiting_ = 0, ended_ = 0;
   double held_ = 0, held_time_ = 0, fragmented_time_ = 0;
   bool fragmented_ = false;
   Outcome outcome_ = {};

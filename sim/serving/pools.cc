@@ -140,7 +140,7 @@ Result<std::vector<Run>> run_pools(const Pool& prefill, const Pool& decode,
   for (;;) {
     end_steps();
     if (left == 0) break;
-    TRY(check_length(now));
+    TRY(go_on(now, left, requests.size()));
     client.send(now);
     client.deliver(now, [&](std::uint32_t request) {
       sender_of[request] = senders.route(request, now);

@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/statistics.h"
+#include "sim/base/watch.h"
 
 namespace rehearse::serving {
 namespace {
@@ -13,6 +14,12 @@ constexpr std::size_t kMostDecisions = 10'000'000;
 Status check_length(Picoseconds now) {
   if (now <= kLongest) return {};
   return fail("the load takes more than 90 days", "fewer or shorter requests, or a higher rate");
+}
+
+Status go_on(Picoseconds now, std::size_t left, std::size_t requests) {
+  if (!report(1 - static_cast<double>(left) / static_cast<double>(requests)))
+    return fail("stopped");
+  return check_length(now);
 }
 
 void Replica::look(bool overlapped) {

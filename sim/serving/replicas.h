@@ -18,6 +18,8 @@ inline constexpr Picoseconds kNever(std::numeric_limits<std::int64_t>::max());
 
 /// Fails after the longest run.
 Status check_length(Picoseconds now);
+/// The same in a loop with so many of the requests left; it also fails if it is asked to stop (watch.h).
+Status go_on(Picoseconds now, std::size_t left, std::size_t requests);
 
 /// A server, and the requests that reached it and are not in its queue.
 struct Replica {

@@ -22,7 +22,7 @@ Result<std::vector<Run>> run_replicas(const Pool& pool, std::span<const Request>
       --left;
     });
     if (left == 0) break;
-    TRY(check_length(now));
+    TRY(go_on(now, left, requests.size()));
     TRY(replicas.scale(now));
     client.send(now);
     client.deliver(now, [&](std::uint32_t request) {

@@ -1,6 +1,7 @@
 #include "sim/work/journal.h"
 
 #include <ctime>
+#include <mutex>
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
@@ -68,6 +69,7 @@ struct Journal::State {
   std::optional<sqlite::Insert> insert = {};
   std::map<std::string, std::map<std::size_t, std::string>> held = {};
   std::size_t size = 0;
+  std::mutex mutex = {};  // of all but `held`, which does not change
 
   State() = default;
   State(const State&) = delete;
@@ -156,9 +158,13 @@ const std::map<std::size_t, std::string>& Journal::held(const std::string& part)
   return found == state_->held.end() ? none : found->second;
 }
 
-std::size_t Journal::size() const { return state_->size; }
+std::size_t Journal::size() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->size;
+}
 
 Status Journal::keep(const std::string& part, std::span<const Finished> finished) {
+  const std::lock_guard lock(state_->mutex);
   sqlite3* db = state_->db.get();
   bool ok = execute(db, "BEGIN IMMEDIATE");
   for (const auto& [item, result] : finished)

@@ -17,6 +17,7 @@ struct Finished {
   Result<std::string> result;
 };
 
+/// `held`, `size` and `keep` may be called by several threads at once.
 class Journal {
  public:
   /// Opens a journal, or creates one if there is no file. `key` identifies everything that results

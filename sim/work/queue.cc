@@ -205,12 +205,7 @@ class Leader {
 
   tl::unexpected<Error> stop() {
     stopped_ = true;
-    if (!execution_.journal)
-      return fail("stopped", "", "use --journal FILE to keep results and resume");
-    return fail(fmt::format("stopped with {} done", counted(execution_.journal->size(), "result")),
-                "",
-                fmt::format("they are in {}; the same command resumes from there",
-                            execution_.journal->path().string()));
+    return tl::unexpected(stopped(execution_.journal));
   }
 
   void tell(const Result<std::vector<std::string>>& done) {
@@ -293,6 +288,14 @@ Result<std::vector<std::string>> follow(const Work& work, const ExecutionOptions
 Result<std::vector<std::string>> run_all(const Work& work, const ExecutionOptions& execution) {
   if (execution.communicator && execution.communicator->rank() > 0) return follow(work, execution);
   return Leader(work, execution).run();
+}
+
+Error stopped(const Journal* journal) {
+  if (!journal) return fail("stopped", "", "use --journal FILE to keep results and resume").value();
+  return fail(fmt::format("stopped with {} done", counted(journal->size(), "result")), "",
+              fmt::format("they are in {}; the same command resumes from there",
+                          journal->path().string()))
+      .value();
 }
 
 void give_up(Communicator& communicator, const Error& error) {

@@ -40,6 +40,9 @@ struct ExecutionOptions {
 /// communicator has other inputs or none. Rethrows exceptions of items.
 Result<std::vector<std::string>> run_all(const Work& work, const ExecutionOptions& execution);
 
+/// The error of a work that was asked to stop: it says what the journal has, if there is one.
+Error stopped(const Journal* journal);
+
 /// For a member that cannot take part, or continue: the waiting members get the error.
 void give_up(Communicator& communicator, const Error& error);
 

@@ -1,5 +1,7 @@
 // JSON: the keys that scripts rely on, quantities with units, numbers that are numbers.
 #include <filesystem>
+#include <set>
+#include <sstream>
 
 #include <catch2/catch.hpp>
 #include <fmt/ranges.h>
@@ -172,8 +174,53 @@ TEST_CASE("odd recordings give numbers or an error, never NaN") {
   }
 }
 
+/// A log of nccl-tests of a ring of two ranks at 100 GB/s.
+std::string nccl_log() {
+  std::string text =
+      "# nccl-tests version 2.17.6 nccl-headers=22902 nccl-library=22902\n"
+      "# Collective test starting: all_reduce_perf\n# Using devices\n";
+  for (int rank = 0; rank < 2; ++rank)
+    text += fmt::format(
+        "#  Rank  {0} Group  0 Pid   1 on   host1 device  {0} [0000:0{0}:00] NVIDIA "
+        "A100-SXM4-80GB\n",
+        rank);
+  for (double size = 1024; size <= 268435456; size *= 2)
+    text += fmt::format("{:.0f} {:.0f} float sum -1 {:.2f} 1.00 1.75 0 {:.2f} 1.00 1.75 0\n", size,
+                        size / 4, 14 + size / 100e3, 13 + size / 100e3);
+  return test::write_scratch("all_reduce.log", text + "# Out of bounds values : 0 OK\n").string();
+}
+
+/// The commands that the help lists.
+std::set<std::string> listed_commands() {
+  std::istringstream help(test::rehearse({"--help"}).out);
+  std::set<std::string> commands;
+  bool listing = false;
+  for (std::string line; std::getline(help, line);) {
+    listing |= line == "Recordings:";
+    if (listing && line.starts_with("  ") && line[2] != ' ')
+      commands.insert(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return commands;
+}
+
 TEST_CASE("each prediction says how it was computed, and names options that its command has") {
   const std::string recording = kExample;
+  // Those without a prediction of their own. Pages of live are those of simulate and of whatif.
+  std::set<std::string> seen = {"profile",   "import",     "inspect", "export",
+                                "bench-gpu", "catalog",    "explain", "init",
+                                "help",      "completion", "doctor",  "live"};
+  const std::string sweep = test::write_scratch("steps.csv",
+                                                "profile,batch,step_time_ms,memory_mib\n"
+                                                "7g.40gb,1,10.0,2600\n7g.40gb,64,34.0,9000\n")
+                                .string();
+  const std::string pair =
+      test::write_scratch("pair.yaml",
+                          fmt::format("record: cp '{}' recording\nbaseline: echo step 1 ms\n"
+                                      "candidate: echo step 0.75 ms\n"
+                                      "predict: whatif recording --input-pipeline workers=2\n"
+                                      "step: step (.* ms)\n",
+                                      test::source_file(recording).string()))
+          .string();
   for (std::vector<std::string> words : std::vector<std::vector<std::string>>{
            {"replay", recording},
            {"whatif", recording, "--scale", "kernel:0.5"},
@@ -187,10 +234,20 @@ TEST_CASE("each prediction says how it was computed, and names options that its 
            {"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1", "--gpus-per-node", "4"},
            {"pack", "examples/fleets/pack.yaml"},
            {"input", "examples/pipelines/two_workers.yaml"},
-           {"study", "studies/stanza.yaml"}}) {
+           {"study", "studies/stanza.yaml"},
+           {"check", "--baseline", "examples/recordings/gate_before.json", "--candidate",
+            "examples/recordings/gate_again.json"},
+           {"validate", recording},
+           {"prove", pair, "--rounds", "1"},
+           {"calibrate", "nccl", nccl_log(), "--device", "a100_sxm4_80"},
+           {"mig", "layouts", "--device", "h100_sxm5_80"},
+           {"mig", "predict", sweep, "--device", "a100_sxm4_40"}}) {
     const std::string command = words.front();
+    seen.insert(command);
     INFO(fmt::format("{}", fmt::join(words, " ")));
-    const std::string help = test::rehearse({command, "--help"}).out;
+    std::vector<std::string> for_help = {command, "--help"};
+    if (command == "mig" || command == "calibrate") for_help.insert(for_help.begin() + 1, words[1]);
+    const std::string help = test::rehearse(for_help).out;
     words.insert(words.begin(), "--quiet");
     const std::string screen = test::rehearse(words).out;
     CHECK(screen.find("\n\nHow this was computed\n  ") != std::string::npos);
@@ -209,6 +266,7 @@ TEST_CASE("each prediction says how it was computed, and names options that its 
       }
     }
   }
+  CHECK(listed_commands() == seen);
 }
 
 }  // namespace

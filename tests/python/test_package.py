@@ -58,6 +58,11 @@ class Values(unittest.TestCase):
         self.assertIn("width:60.00%", page)  # 600 us of computing in a step of 1000 us
         self.assertIn("compute 60.0%", page)
         self.assertTrue(str(replay).startswith("Step time 1.00 ms measured"))
+        # 990 to 1010 us, on a scale from 0 to 1.05 × 1010 us
+        self.assertIn("left:93.35%;width:1.89%", page)
+        job = rehearse.simulate(model="llama3_8b", gpus=8, device="h100_sxm5_80", plan="tp8", batch=64, fidelity="closed")
+        for figure in ("step time: ", "throughput: ", "memory per device: "):
+            self.assertIn(figure, job._repr_html_())
 
     def test_results_and_errors_pass_between_processes(self):
         network = rehearse.network(device="h100_sxm5_80", sizes="1MiB")

@@ -1,0 +1,40 @@
+// Commands of many seconds show the share that is done and the remaining time, also into a pipe.
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using Catch::Contains;
+using test::Ran;
+
+Ran with_progress(std::vector<std::string> command) {
+  command.insert(command.end(), {"--progress", "-o", "/dev/null"});
+  const Ran ran = test::rehearse(std::move(command));
+  INFO(ran.errors);
+  CHECK(ran.code == 0);
+  return ran;
+}
+
+TEST_CASE("progress: a long list of jobs") {
+  std::string jobs = "job,submit_s,duration_s,gpus\n";
+  for (int job = 0; job < 200'000; ++job)
+    jobs += fmt::format("j{0},{1},{2},{3}\n", job, job / 2, 1 + job % 17, 1 + job % 4);
+  const std::string file = test::write_scratch("jobs.csv", jobs).string();
+  const Ran ran = with_progress({"fleet", file, "--nodes", "2", "--policy", "backfill"});
+  CHECK_THAT(ran.errors, Contains("running jobs: ") && Contains(" s left"));
+  CHECK_THAT(test::rehearse({"fleet", file, "--nodes", "2", "-o", "/dev/null"}).errors,
+             !Contains("running jobs"));
+}
+
+TEST_CASE("progress: a run of all ranks") {
+  const Ran ran =
+      with_progress({"simulate", "--model", "llama3_8b", "--gpus", "64", "--device", "h100_sxm5_80",
+                     "--plan", "tp8,pp2", "--batch", "1024", "--unfold"});
+  CHECK_THAT(ran.errors, Contains("simulating: ") && Contains(" s left"));
+}
+
+}  // namespace
+}  // namespace rehearse
