@@ -141,7 +141,8 @@ class JsonStream::Window {
       element_ = kFront;
     }
     if (end_ + kTail + kBatch > buffer_.size()) {
-      if (buffer_.size() > kMaxElement) return false;
+      too_large_ = buffer_.size() >= kMaxElement;
+      if (too_large_) return false;
       buffer_.resize(buffer_.size() * 2);
     }
     const std::size_t n = source_.read({buffer_.data() + end_, buffer_.size() - kTail - end_});
@@ -172,7 +173,7 @@ class JsonStream::Window {
     bool in_string = false;
     for (std::size_t i = 0;; ++i) {
       if (at_ + i == end_ && !more()) {
-        if (depth == 0 && !in_string && i > 0) return i;  // a bare number at the end
+        if (depth == 0 && !in_string && i > 0 && !too_large_) return i;  // a bare number at the end
         return std::nullopt;
       }
       const char c = buffer_[at_ + i];
@@ -197,12 +198,14 @@ class JsonStream::Window {
     }
   }
 
-  void truncated() {
+  void truncated(std::string_view why = {}) {
     if (!damage_.truncated.empty() || stopped_) return;
     element_ = static_cast<std::ptrdiff_t>(end_);
     damage_.truncated = place();
-    if (const std::string why = source_.damage(); !why.empty())
-      damage_.truncated += " (" + why + ")";
+    const std::string damage = source_.damage(),
+                      large = fmt::format("a value of more than {} MiB", kMaxElement >> 20);
+    if (why.empty()) why = too_large_ ? large : damage;
+    if (!why.empty()) damage_.truncated += fmt::format(" ({})", why);
   }
 
   void malformed() {
@@ -350,6 +353,7 @@ class JsonStream::Window {
     while (true) {
       const std::optional<char> next = next_token();
       if (!next) return truncated();
+      if (*next == '\0') return truncated("NUL bytes");  // the end of a sparse file
       if (*next == ',') {
         ++at_;
         continue;
@@ -441,6 +445,7 @@ class JsonStream::Window {
   std::ptrdiff_t element_ = 1;  // start of the element in hand
   std::uint64_t lines_before_ = 0;
   bool stopped_ = false;
+  bool too_large_ = false;  // the value in hand, after which nothing is read
   JsonDamage damage_;
   ondemand::parser parser_;
   char kept_[3] = {};

@@ -40,12 +40,18 @@ class Spreader {
   }
 
  private:
-  /// Copies the node once for each of its devices, without the others; once if it has none.
+  /// Copies the node once for each of its devices, without the others; once if it has none. Each is
+  /// where the first device of its model was.
   void copy_node(const Node& node, const std::vector<std::size_t>& vertices) {
     for (std::size_t k = 0; k < std::max<std::size_t>(1, node.devices.size()); ++k) {
       const std::string suffix = node.devices.size() > 1 ? fmt::format(" of {}", k) : "";
       const NodeId id = builder_.add_node(node.name + suffix, node.store);
-      std::size_t device = 0;
+      const auto model = [&](DeviceId at) { return cluster_.devices()[at.index()].model; };
+      std::optional<VertexId> place;
+      if (!node.devices.empty()) {
+        const auto first = std::ranges::find(node.devices, model(node.devices[k]), model);
+        place = cluster_.devices()[first->index()].vertex;
+      }
       for (const std::size_t i : vertices) {
         Vertex vertex = cluster_.vertices()[i];
         if (vertex.kind != VertexKind::kDevice) {
@@ -54,12 +60,13 @@ class Spreader {
           copies_[i].emplace_back(builder_.add(std::move(vertex)));
           continue;
         }
-        if (device++ != k) {
+        if (VertexId(i) != place) {
           copies_[i].emplace_back(std::nullopt);
           continue;
         }
+        const Device& device = cluster_.devices()[node.devices[k].index()];
         const DeviceId added =
-            builder_.add_device(id, vertex.name, cluster_.devices()[node.devices[k].index()].model);
+            builder_.add_device(id, cluster_.vertices()[device.vertex.index()].name, device.model);
         builder_.set_forwards(added, vertex.forwards);
         copies_[i].emplace_back(builder_.vertex_of(added));
       }

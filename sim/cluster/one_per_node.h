@@ -6,8 +6,9 @@
 namespace rehearse::cluster {
 
 /// Every device, in the same order, with a copy of everything on its node except the other devices:
-/// hosts, PCIe switches, NICs, and their links, including those into the fabric. The fabric is the
-/// same, with more endpoints. Routes are recomputed; given routes are left out. Fails with one line
+/// hosts, PCIe switches, NICs, and their links, including those into the fabric. Devices of one model
+/// all are where the first one was, so that their nodes are equal. The fabric is the same, with more
+/// endpoints. Routes are recomputed; given routes are left out. Fails with one line
 /// if nodes are joined by their own links instead of a fabric (a torus of devices), or by nothing.
 Result<Cluster> with_one_device_per_node(const Cluster& cluster);
 

@@ -61,6 +61,17 @@ TEST_CASE("one device per node: each has NICs, and NVLink joins none") {
   CHECK(apart.route(DeviceId(0), DeviceId(7)).path.rate.gb_per_s() == Approx(45));
 }
 
+TEST_CASE("one device per node: devices of one model are at the same place") {
+  // Two of the four GPUs are on the PCIe switch of the NIC; the others reach it between the sockets.
+  const Cluster together = read("{instance: a2-highgpu-4g, count: 2}");
+  const auto latency = [](const Cluster& c, int from, int to) {
+    return c.route(DeviceId(from), DeviceId(to)).path.latency;
+  };
+  CHECK(latency(together, 2, 6) > latency(together, 0, 4));
+  const Cluster apart = with_one_device_per_node(together).value();
+  for (int i = 1; i < 8; ++i) CHECK(latency(apart, 0, i) == latency(together, 0, 4));
+}
+
 TEST_CASE("one device per node: a cluster of such nodes changes only in names") {
   const Cluster single = read("{instance: p3.2xlarge, count: 3}");
   const Cluster apart = with_one_device_per_node(single).value();
