@@ -93,6 +93,7 @@ Measures measure(std::span<const Run> replicas) {
       m.output_tokens += static_cast<double>(r.output);
       m.input_tokens += static_cast<double>(r.input);
       m.reused_tokens += static_cast<double>(r.reused);
+      m.loaded_tokens += static_cast<double>(r.loaded);
       m.begin = std::min(m.begin, r.sent);
       m.end = std::max(m.end, r.last);
     }

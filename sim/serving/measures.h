@@ -38,6 +38,7 @@ struct Measures : Use {
   Picoseconds begin{0}, end{0};  ///< first sending, last token
   double duration = 0;           ///< between both
   double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
+  double loaded_tokens = 0;  ///< those of the reused ones that came from tiers
 };
 
 /// Of replicas that run side by side, or of both pools. REQUIRES: at least one request.

@@ -29,6 +29,7 @@ struct Served {
   Picoseconds last{0};       ///< its last token is out
   std::int64_t input = 0, output = 0;
   std::int64_t reused = 0;  ///< prompt tokens that the prefix cache had
+  std::int64_t loaded = 0;  ///< those of them that came from tiers
 
   friend bool operator==(const Served&, const Served&) = default;
 };

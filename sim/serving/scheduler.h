@@ -7,6 +7,8 @@
 //  - A decode row takes a token, and one per draft; it has no more drafts than tokens to generate.
 //  - If a request needs a block and none is free, the last admitted one that the step does not hold
 //    yet loses its blocks, and goes to the head of the queue to compute its tokens again.
+//  - A request that finds its first tokens in a tier (tiers.h) gets a row and blocks, and computes the
+//    others when these have arrived. It cannot lose its blocks before.
 //  - A request whose prompt another server computed gets blocks for it as soon as there are, before
 //    its keys and values arrive, and runs as soon as there is a row (pools.h). No blocks are promised
 //    while a request waits that was preempted.
@@ -53,6 +55,8 @@ class Scheduler {
   /// Puts a request into the queue, or those with promised blocks before it.
   void receive(std::uint32_t request);
   bool busy() const { return !waiting_.empty() || !running_.empty() || !arrived_.empty(); }
+  /// When the next keys and values arrive from a tier; the end of time if none are on the way.
+  Picoseconds next_arrival() const;
   std::size_t waiting() const { return waiting_.size(); }
   bool receives() const { return running_.empty() || steps_ % rules_.receive_interval == 0; }
 
@@ -88,6 +92,9 @@ class Scheduler {
     std::int64_t in_step = 0;  ///< tokens that the step computes
     Holding holding = {};
     std::vector<std::uint64_t> left = {};  ///< parts that it left in the cache, if it was preempted
+    std::int64_t left_tokens = 0;          ///< of these parts
+    std::int64_t loaded = 0;               ///< tokens from tiers, at its last admission
+    Picoseconds ready{0};  ///< when its tokens from tiers arrive, until its first step after that
     bool started = false;
     bool elsewhere = false;  ///< its prompt was computed by another server
     bool delayed = false;    ///< it has its keys and values, and waits for a row
@@ -113,6 +120,8 @@ class Scheduler {
   /// Gives running rows their tokens: those that decode, those with chunks, or both.
   void continue_rows(bool decoding, bool chunks);
   bool make_room(std::size_t row, std::int64_t tokens);
+  /// Whether a prompt that is not cut waits for another step.
+  bool must_wait(std::int64_t tokens, std::int64_t wanted) const;
   void admit();
   bool admit_first();
   Step step_of() const;
@@ -133,6 +142,7 @@ class Scheduler {
   std::deque<Row> arrived_ = {};   ///< have keys and values, and no row
   std::vector<Row> kept_ = {};     ///< ended, with their blocks
   bool refused_ = false;           ///< the last promise of blocks
+  Picoseconds now_{0};             ///< when the last step was formed
   Picoseconds until_{0};           ///< end of the last steps
   std::int64_t ending_ = 0;        ///< blocks that are free from then on
   std::int64_t promised_ = 0;      ///< blocks that all of these but the ended hold at their ends
