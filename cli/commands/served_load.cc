@@ -30,7 +30,8 @@ Result<serving::CacheSpace> space_of(const ServeFile& file) {
   return serving::cache_space(file.deployment, {.memory = file.memory,
                                                 .block_tokens = file.rules.block_tokens,
                                                 .step_tokens = file.rules.tokens_per_step,
-                                                .rows = file.rules.most_rows});
+                                                .rows = file.rules.most_rows,
+                                                .tiers = file.tiers});
 }
 
 Result<serving::CacheSpace> prefill_space_of(const ServeFile& file) {
@@ -38,7 +39,8 @@ Result<serving::CacheSpace> prefill_space_of(const ServeFile& file) {
   return serving::cache_space(prefill_deployment(file), {.memory = pool.memory,
                                                          .block_tokens = pool.rules.block_tokens,
                                                          .step_tokens = pool.rules.tokens_per_step,
-                                                         .rows = pool.rules.most_rows});
+                                                         .rows = pool.rules.most_rows,
+                                                         .tiers = pool.tiers});
 }
 
 Servers servers_of(const ServeFile& file, const PoolPrice& pool,
@@ -47,13 +49,17 @@ Servers servers_of(const ServeFile& file, const PoolPrice& pool,
                            .pricer = pool.price,
                            .replicas = file.deployment.plan.data,
                            .routing = file.routing}};
-  servers.pool.rules.blocks = pool.blocks;
+  const auto set = [](const serving::CacheSpace& space, serving::Rules& rules) {
+    rules.blocks = space.blocks;
+    rules.tiers = space.tiers;
+  };
+  set(pool.space, servers.pool.rules);
   if (!prefill) return servers;
   servers.prefill.emplace(serving::Pool{.rules = file.prefill->rules,
                                         .pricer = prefill->price,
                                         .replicas = file.prefill->plan.data,
                                         .routing = file.prefill->routing});
-  servers.prefill->rules.blocks = prefill->blocks;
+  set(prefill->space, servers.prefill->rules);
   servers.transfer = serving::transfer_between(prefill->price, pool.price, file.prefill->network);
   return servers;
 }
@@ -79,8 +85,8 @@ Result<std::vector<Run>> run_load(const ServeFile& file, const Servers& servers,
 
 Servers ServedLoad::servers() const {
   std::optional<PoolPrice> prompts;
-  if (prefill) prompts.emplace(PoolPrice{prefill->price, prefill->space.blocks});
-  return servers_of(file, {price, space.blocks}, prompts);
+  if (prefill) prompts.emplace(PoolPrice{prefill->price, prefill->space});
+  return servers_of(file, {price, space}, prompts);
 }
 
 serving::Scaling scaling_of(const ServeFile& file, const serving::CacheSpace& space) {
@@ -211,9 +217,10 @@ Result<ServedLoad> serve(const ServeFile& file) {
     load.prefill.emplace(PricedPool{TRY(serving::StepPrice::of(prefill_deployment(file))),
                                     TRY(prefill_space_of(file))});
   const Estimate<double> reach = load.reach();
-  // No measured run has two pools and a known client.
-  load.provenance =
-      load.prefill ? std::max(reach.provenance, Provenance::kExtrapolated) : reach.provenance;
+  // No measured run has two pools, or tiers, and a known client.
+  load.provenance = load.prefill || !load.space.tiers.empty()
+                        ? std::max(reach.provenance, Provenance::kExtrapolated)
+                        : reach.provenance;
   Servers servers = load.servers();
   if (file.scaling) servers.pool.scaling = scaling_of(file, load.space);
   const double scales[] = {1, reach.low, reach.high};

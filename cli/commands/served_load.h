@@ -95,10 +95,10 @@ serving::Scaling scaling_of(const ServeFile& file, const serving::CacheSpace& sp
 /// GPU-seconds that are paid for: of all GPUs, or, with `scaling`, of the replicas that there are.
 double device_seconds(const ServeFile& file, const serving::Measures& measures);
 
-/// `prefill` is absent if `file.prefill` is. `blocks`: of a replica. REQUIRES: prices outlive the result.
+/// `prefill` is absent if `file.prefill` is. REQUIRES: prices outlive the result.
 struct PoolPrice {
   const serving::StepPrice& price;
-  std::int64_t blocks;
+  const serving::CacheSpace& space;
 };
 Servers servers_of(const ServeFile& file, const PoolPrice& pool,
                    const std::optional<PoolPrice>& prefill);

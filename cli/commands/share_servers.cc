@@ -103,6 +103,7 @@ Result<std::array<Measures, 2>> together(const ServedLoad& a, const ServedLoad& 
   for (const ServedLoad* load : {&a, &b}) {
     serving::Rules rules = load->file.rules;
     rules.blocks = load->space.blocks;
+    rules.tiers = load->space.tiers;
     tenants.push_back({.rules = rules,
                        .pricer = load->price,
                        .requests = load->file.requests,

@@ -234,6 +234,12 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
       {"peak_occupancy",
        share_of(load, &ServedLoad::token_replicas, &serving::Use::peak_occupancy)},
       {"reused", reused}};
+  if (!load.space.tiers.empty() || (load.prefill && !load.prefill->space.tiers.empty())) {
+    const Quantity loaded(
+        estimate([](const Measures& m) { return m.loaded_tokens / m.input_tokens; }), unit::kShare);
+    d["cache"]["loaded"] = loaded;
+    d.show("", "prompt tokens from tiers", loaded);
+  }
   d.show("", "KV cache",
          fmt::format("{} blocks of {} tokens, at most {:.0f} % held",
                      grouped(static_cast<std::uint64_t>(load.space.blocks)),

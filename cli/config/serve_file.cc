@@ -73,6 +73,8 @@ void read_layout(const YamlMap& section, serving::ServingPlan& to, ServerGiven& 
   degree("pipeline", to.pipeline, given.pipeline);
   degree("expert", to.expert, given.expert);
   degree("data", to.data, given.data);
+  bool context = false;  // a search keeps it
+  degree("context", to.context, context);
   plan->choose("router", serving::kRoutingNames, routing);
   plan->no_other_keys();
 }
@@ -129,6 +131,29 @@ serving::Offload read_offload(const YamlMap& map, const cluster::HostStore& stor
   return offload;
 }
 
+/// Where keys and values, or weights, are stored, the closest first.
+constexpr std::string_view kTiers[] = {"host", "nvme", "remote"};
+
+/// The section `cache_tiers`, if it is there.
+std::vector<serving::CacheTier> read_tiers(const YamlMap& server) {
+  std::vector<serving::CacheTier> tiers;
+  const auto map = server.map("cache_tiers");
+  if (!map) return tiers;
+  for (const std::string_view name : kTiers) {
+    const auto of = map->map(name);
+    if (!of) continue;
+    const auto size = of->required<Bytes>("size");
+    const auto rate = of->required<ByteRate>("rate");
+    if (rate && !(*rate >= ByteRate::gb_per_s(1e-3)))
+      of->report("rate", "is too low", "1 MB/s or more");
+    const auto latency = duration_in(*of, "latency", Seconds::s(0), Seconds::s(3600));
+    if (size && rate) tiers.push_back({name, *size, *rate, latency.value_or(Seconds::s(0))});
+    of->no_other_keys();
+  }
+  map->no_other_keys();
+  return tiers;
+}
+
 constexpr std::string_view kSendings[] = {"whole", "layer"};
 
 /// The section `prefill` on this device.
@@ -168,10 +193,9 @@ void read_prefill(const YamlMap& map, const cluster::Gpu* gpu, ServeFile& file) 
     map.report("transfer", "is missing", "transfer: {rate: 50 GB/s}; the rate of a GPU");
   }
   pool.devices = devices_of(pool.plan);
+  pool.tiers = read_tiers(map);
   map.no_other_keys();
 }
-
-constexpr std::string_view kTiers[] = {"host", "nvme", "remote"};
 
 /// The section `scaling`. REQUIRES: the plan was read.
 void read_scaling(const YamlMap& map, ServeFile& file) {
@@ -280,6 +304,9 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   if (const auto map = serve.map("offload"))
     file.deployment.offload =
         read_offload(*map, cluster ? cluster->nodes().front().store : cluster::HostStore{});
+  file.tiers = read_tiers(serve);
+  if (d.offload && (!file.tiers.empty() || (file.prefill && !file.prefill->tiers.empty())))
+    serve.report("cache_tiers", "are given along with `offload`", "one of the two");
   if (const auto slo = serve.map("slo")) {
     file.slo = ServingSlo{slo->optional<Seconds>("ttft"), slo->optional<Seconds>("tpot"),
                           slo->optional<Seconds>("end_to_end")};
@@ -319,6 +346,7 @@ ServeFile prefill_server(const ServeFile& file) {
   server.deployment = prefill_deployment(file);
   server.memory = file.prefill->memory;
   server.rules = file.prefill->rules;
+  server.tiers = file.prefill->tiers;
   server.given = file.prefill->given;
   server.routing = file.prefill->routing;
   server.devices = file.prefill->devices;

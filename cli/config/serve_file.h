@@ -8,6 +8,7 @@
 
 #include "cli/config/job_costs.h"
 #include "cost/step_account.h"
+#include "models/serving/cache_space.h"
 #include "models/serving/key_transfer.h"
 #include "models/serving/step_price.h"
 #include "sim/base/yaml.h"
@@ -35,7 +36,8 @@ struct PromptPool {
   serving::ServingPlan plan;
   double memory = 0.9;
   std::optional<double> graphs = {};
-  serving::Rules rules;  ///< all but the blocks
+  serving::Rules rules;  ///< all but the blocks and tiers
+  std::vector<serving::CacheTier> tiers = {};
   ServerGiven given;
   serving::Routing routing = serving::Routing::kRoundRobin;
   serving::Network network;  ///< to the replicas that generate tokens
@@ -56,8 +58,9 @@ struct ReplicaScaling {
 
 struct ServeFile {
   serving::Deployment deployment;
-  double memory = 0.9;                                       ///< the framework's own flag
-  serving::Rules rules;                                      ///< all but the blocks
+  double memory = 0.9;   ///< the framework's own flag
+  serving::Rules rules;  ///< all but the blocks and tiers
+  std::vector<serving::CacheTier> tiers = {};
   ServerGiven given;                                         ///< what a search keeps
   serving::Routing routing = serving::Routing::kRoundRobin;  ///< among the `data` replicas
   /// With these, all of the above is of the pool that generates tokens.

@@ -150,6 +150,9 @@ ServerSettings usual_settings(Framework framework, std::string_view version,
   ServerSettings usual;
   serving::Rules& rules = usual.rules;
   rules.prefix_cache = true;
+  // vLLM's connectors and SGLang's HiCache copy prompts that were computed, TensorRT-LLM blocks that
+  // others take.
+  rules.writes_through = framework != Framework::kTrtllm;
   switch (framework) {
     case Framework::kVllm:
       rules.tokens_per_step = large ? 8192 : 2048;

@@ -48,6 +48,7 @@ std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags, Rol
   command.degree("tensor-parallel-size", plan.tensor);
   command.degree("pipeline-parallel-size", plan.pipeline);
   command.degree("data-parallel-size", plan.data);
+  command.degree("decode-context-parallel-size", plan.context);
   if (role != Role::kAll)
     command.add("kv-transfer-config", R"('{"kv_connector":"NixlConnector","kv_role":"kv_both"}')");
   if (plan.expert > 1) command.add("enable-expert-parallel");
@@ -138,6 +139,9 @@ std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags, R
 Result<std::string> command_of(const ServeFile& job, Role role, std::vector<std::string>& notes) {
   const ServingPlan& plan = job.deployment.plan;
   const std::vector<ServerFlag> flags = TRY(flags_of(job));
+  if (plan.context > 1 && job.deployment.framework != serving::Framework::kVllm)
+    return fail("only vLLM has a flag for keys and values that are divided by tokens",
+                "plan: {context: 1}");
   switch (job.deployment.framework) {
     case serving::Framework::kVllm: return vllm(job, flags, role);
     case serving::Framework::kSglang: return sglang(job, flags, role);
@@ -200,6 +204,8 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
   if (d.offload)
     launch.notes.emplace_back(
         "the command does not move state off the device: add it as the job has it");
+  if (!job.tiers.empty() || (job.prefill && !job.prefill->tiers.empty()))
+    launch.notes.emplace_back("the command has no `cache_tiers`: add them as the job has them");
   if (!job.rules.drafts.empty())
     launch.notes.emplace_back("the command does not start speculation: add it as the job has it");
   if (d.precision.weights != Weights::kBf16 && !quantises_while_loading(d.precision.weights))

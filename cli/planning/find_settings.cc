@@ -187,13 +187,15 @@ class SettingFinder {
     const Result<serving::CacheSpace> space = space_of(job);
     if (!space) return std::nullopt;
     std::optional<PoolPrice> prompts;
+    std::optional<serving::CacheSpace> prompt_space;
     if (job.prefill) {
       const Result<Priced>& price = priced_for_prompts(job.prefill->plan);
-      const Result<serving::CacheSpace> own = prefill_space_of(job);
+      Result<serving::CacheSpace> own = prefill_space_of(job);
       if (!price || !own) return std::nullopt;
-      prompts.emplace(PoolPrice{price->price, own->blocks});
+      prompt_space = std::move(*own);
+      prompts.emplace(PoolPrice{price->price, *prompt_space});
     }
-    Servers servers = servers_of(job, {server->price, space->blocks}, prompts);
+    Servers servers = servers_of(job, {server->price, *space}, prompts);
     if (job.scaling) servers.pool.scaling = scaling_of(job, *space);
     const Result<std::vector<Run>> runs = run_load(job, servers, 1);
     if (!runs) return std::nullopt;

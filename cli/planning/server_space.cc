@@ -70,7 +70,7 @@ std::vector<ServingPlan> plans_of(const ServeFile& file, const ServingPlan& plan
               experts.push_back(e);
         }
         for (const std::uint32_t expert : experts)
-          plans.push_back({tensor, pipeline, expert, data});
+          plans.push_back({tensor, pipeline, expert, data, plan.context});
       }
   return plans;
 }
@@ -233,7 +233,8 @@ std::string plan_words(const ServingPlan& plan) {
   for (const auto& [name, degree] : {std::pair{"tensor", plan.tensor},
                                      {"pipeline", plan.pipeline},
                                      {"expert", plan.expert},
-                                     {"data", plan.data}})
+                                     {"data", plan.data},
+                                     {"context", plan.context}})
     if (degree > 1) words += fmt::format("{}{} {}", words.empty() ? "" : " × ", name, degree);
   return words.empty() ? "one GPU" : words;
 }

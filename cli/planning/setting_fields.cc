@@ -37,6 +37,7 @@ Value plan_fields(const serving::ServingPlan& plan, serving::Routing routing) {
           {"pipeline", plan.pipeline},
           {"expert", plan.expert},
           {"data", plan.data},
+          {"context", plan.context},
           {"router", serving::kRoutingNames[static_cast<std::size_t>(routing)]}};
 }
 
@@ -74,6 +75,7 @@ Result<Value> setting_fields(const ServeFile& job) {
   if (job.scaling) {
     fields["plan"] = {{"tensor", job.deployment.plan.tensor},
                       {"pipeline", job.deployment.plan.pipeline},
+                      {"context", job.deployment.plan.context},
                       {"router", serving::kRoutingNames[static_cast<std::size_t>(job.routing)]}};
     fields["scaling_rule"] = scaling_fields(*job.scaling);
   }

@@ -111,6 +111,15 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                     space.activations.gib(), space.usable.gib(), s.memory),
         "a larger device", "raise plan.tensor, or narrow precision.weights");
   space.blocks = static_cast<std::int64_t>(blocks);
+  const Bytes block = growing * static_cast<double>(s.block_tokens);
+  for (const CacheTier& tier : s.tiers) {
+    const double held = std::floor(tier.size / block);
+    if (held < 1)
+      return fail(fmt::format("{} of the tier '{}' hold no block of {}", to_string(tier.size),
+                              tier.name, to_string(block)),
+                  fmt::format("cache_tiers: {{{}: {{size: …}}}} of a block or more", tier.name));
+    space.tiers.push_back({static_cast<std::int64_t>(held), block / tier.rate, tier.latency});
+  }
   if (d.offload)
     space.cache =
         growing * (blocks * static_cast<double>(s.block_tokens)) * (1 - d.offload->cache.all());

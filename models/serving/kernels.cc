@@ -319,4 +319,10 @@ double Kernels::all_reduce(double bytes, double g) const {
   return std::min(one, two);
 }
 
+double Kernels::gather(double bytes, double g) const {
+  if (g < 2) return 0;
+  return reduce_.two_start.s() + reduce_.rank.s() * (g - 2) +
+         bytes * (g - 1) / g / (reduce_.two * link_);
+}
+
 }  // namespace rehearse::serving

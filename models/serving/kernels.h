@@ -111,6 +111,9 @@ class Kernels {
   double mixture(const Experts& experts, double pairs, double active) const;
   /// Over `ranks` devices.
   double all_reduce(double bytes, double ranks) const;
+  /// An all-gather that leaves so many bytes on each of `ranks` devices, or a reduce-scatter of as
+  /// many: half of the bytes of an all-reduce in two phases, with its start.
+  double gather(double bytes, double ranks) const;
   /// A kernel that moves so many bytes, without its start.
   double moving(double bytes) const { return bytes / (0.8 * memory_rate_); }
 

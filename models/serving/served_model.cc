@@ -20,8 +20,9 @@ Weights dense_weights(const Transformer& m, Weights weights) {
   return m.mixture && experts_alone ? Weights::kBf16 : weights;
 }
 
-void add_attention(const Transformer& m, const Precision& precision, double tensor,
+void add_attention(const Transformer& m, const Precision& precision, const ServingPlan& plan,
                    LayerShape& layer) {
+  const double tensor = plan.tensor;
   const Weights weights = dense_weights(m, precision.weights);
   const double cache = serving::bytes_of(precision.cache);
   const double heads = std::ceil(m.heads / tensor), hidden = m.hidden;
@@ -32,7 +33,9 @@ void add_attention(const Transformer& m, const Precision& precision, double tens
     layer.attention = {.heads = heads,
                        .kv_heads = 1,
                        .size = 0.5 * (x.plain_size + rotary + x.value_size),
-                       .bytes = (rank + rotary) * cache,
+                       .queried = heads * (rank + rotary),
+                       .attended = heads * rank,
+                       .bytes = (rank + rotary) * cache / plan.context,
                        .flops = 2 * heads * (2 * rank + rotary)};
     if (x.query_rank > 0) {
       layer.products.push_back({x.query_rank + rank + rotary, hidden, weights});
@@ -52,7 +55,9 @@ void add_attention(const Transformer& m, const Precision& precision, double tens
   layer.attention = {.heads = heads,
                      .kv_heads = kv,
                      .size = size,
-                     .bytes = 2 * kv * size * cache,
+                     .queried = heads * size,
+                     .attended = heads * size,
+                     .bytes = 2 * kv * size * cache / plan.context,
                      .flops = 4 * heads * size};
   layer.products.push_back({(heads + 2 * kv) * size, hidden, weights});
   layer.products.push_back({hidden, heads * size, weights});
@@ -85,6 +90,15 @@ Status check(const Transformer& m, const ServingPlan& plan) {
     return fail(fmt::format("'{}' has no experts to divide over {} ranks", m.name, plan.expert),
                 "expert: 1");
   if (plan.expert > 1) TRY(divides(plan.expert, m.mixture->experts, "experts"));
+  const std::uint32_t heads = m.latent ? 1 : m.kv_heads > 0 ? m.kv_heads : m.heads;
+  const std::uint32_t alike = std::max(1U, plan.tensor / heads);
+  if (plan.context == 0 || alike % plan.context != 0)
+    return fail(fmt::format("context degree {} does not divide the {} tensor ranks that hold the "
+                            "same keys and values of '{}'",
+                            plan.context, alike, m.name),
+                "a divisor");
+  if (plan.context > 1 && m.window > 0)
+    return fail(fmt::format("windows of '{}' are not divided by tokens", m.name), "context: 1");
   if (plan.data == 0 || plan.expert == 0 || plan.expert > plan.tensor * plan.data)
     return fail(fmt::format("expert degree {} exceeds the {} ranks of the plan", plan.expert,
                             plan.tensor * plan.data),
@@ -110,7 +124,7 @@ Result<ServedModel> served(const Transformer& m, const Precision& precision,
     if (!(count > 0)) return;
     LayerShape layer{.count = count, .attention = {}};
     if (windowed) layer.window = m.window;
-    add_attention(m, precision, tensor, layer);
+    add_attention(m, precision, plan, layer);
     double extra = 0;
     if (mixture) {
       const workload::Mixture& x = *m.mixture;

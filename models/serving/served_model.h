@@ -18,9 +18,10 @@ struct Precision {
   CacheFormat cache = CacheFormat::kBf16;
 };
 
-/// The layout of one server. `data`: replicas of attention that share the experts.
+/// The layout of one server. `data`: replicas of attention that share the experts. `context`: tensor
+/// ranks that would hold the same keys and values divide them by tokens.
 struct ServingPlan {
-  std::uint32_t tensor = 1, pipeline = 1, expert = 1, data = 1;
+  std::uint32_t tensor = 1, pipeline = 1, expert = 1, data = 1, context = 1;
 };
 
 /// A product of all tokens with an n × k matrix.
@@ -30,10 +31,11 @@ struct Product {
 };
 
 struct AttentionShape {
-  double heads, kv_heads;  ///< on this rank
-  double size;             ///< of a head in scores and values
-  double bytes;            ///< cached per token, on this rank
-  double flops;            ///< of one query and one cached token, all heads of this rank, in decode
+  double heads, kv_heads;    ///< on this rank
+  double size;               ///< of a head in scores and values
+  double queried, attended;  ///< elements of one query and of its result, all heads of this rank
+  double bytes;              ///< cached per token, on this rank
+  double flops;  ///< of one query and one cached token, all heads of this rank, in decode
 };
 
 /// Layers that are alike.

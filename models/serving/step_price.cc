@@ -158,12 +158,16 @@ StepParts StepPrice::parts_of(const ServedModel& model, const Step& step) const 
       const double keys = tokens.decode * std::min(mean_context + 1, layer.window.value_or(1e18));
       parts.attention +=
           layer.count * kernels_.decode(cache_, keys * a.bytes, tokens.decode, a.kv_heads,
-                                        keys / tokens.decode,
+                                        keys / tokens.decode / plan_.context,
                                         keys * a.flops * tokens.verified / tokens.decode);
+      parts.communication += layer.count * divided_attention(a, tokens.verified);
     }
     if (tokens.prompt > 0) {
       const ContextWork work = context_work(step, groups, layer.window);
       parts.attention += layer.count * kernels_.context(cache_, work, a.heads, a.kv_heads, a.size);
+      if (const double before = work.keys - work.queries; before > 0)
+        parts.communication +=
+            layer.count * kernels_.gather(before * a.bytes * plan_.context, plan_.context);
       for (const Product& p : layer.context_products)
         parts.products += layer.count * kernels_.product(p.weights, work.keys, p.n, p.k);
     }
@@ -200,6 +204,12 @@ double StepPrice::all_reduce(double bytes) const {
   const double count = std::ceil(whole / in_node);
   return within + 2 * (count - 1) *
                       (nodes_->latency.s() + bytes / in_node / count / nodes_->rate.bytes_per_s());
+}
+
+double StepPrice::divided_attention(const AttentionShape& a, double queries) const {
+  const double ranks = plan_.context, all = queries * ranks;
+  return kernels_.gather(2 * all * a.queried, ranks) + kernels_.gather(4 * all * a.heads, ranks) +
+         kernels_.gather(2 * all * a.attended, ranks);
 }
 
 double StepPrice::exchange(double pairs, double hidden) const {
@@ -280,9 +290,10 @@ Estimate<double> StepPrice::widened(double low, double high) const {
   const double wider = provenance == Provenance::kInterpolated   ? 1
                        : provenance == Provenance::kExtrapolated ? 1.15
                                                                  : 1.4;
-  // No measured run has drafts, state off the device, or ranks of one replica in several nodes.
+  // No measured run has drafts, state off the device, keys divided by tokens, or ranks of one replica
+  // in several nodes.
   const bool apart = nodes_ && plan_.tensor * (plan_.expert > 1 ? plan_.data : 1) > nodes_->devices;
-  const bool unproven = draft_.has_value() || offload_.has_value() || apart;
+  const bool unproven = draft_.has_value() || offload_.has_value() || apart || plan_.context > 1;
   // Ranks that share experts wait for the slowest one in every step: 41 runs took 1.2 to 1.7 times
   // as long at the median, by device, and up to 2.4 times.
   const bool waits = plan_.data > 1 && plan_.expert > 1;

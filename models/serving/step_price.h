@@ -101,6 +101,9 @@ class StepPrice final : public StepPricer {
   double drafting(const Step& step) const;
   /// Over the tensor ranks.
   double all_reduce(double bytes) const;
+  /// Of ranks that divide keys and values by tokens: they gather the queries of all of them, attend to
+  /// their own tokens, gather the normalisers of all, and add up the results of their own heads.
+  double divided_attention(const AttentionShape& attention, double queries) const;
   /// Of pairs of tokens and experts, and of their results, among the ranks that share experts.
   double exchange(double pairs, double hidden) const;
   Seconds with_transfers(Seconds device, const Step& step) const;

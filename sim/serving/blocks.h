@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/serving/rules.h"
+#include "sim/serving/tiers.h"
 
 namespace rehearse::serving {
 
@@ -26,7 +26,9 @@ class Blocks {
   explicit Blocks(const Rules& rules)
       : total_(rules.blocks),
         part_(rules.prefix_tokens / rules.block_tokens),
-        caches_(rules.prefix_cache) {}
+        caches_(rules.prefix_cache),
+        writes_through_(rules.writes_through),
+        tiers_(rules) {}
 
   std::int64_t held() const { return held_; }
   std::int64_t idle() const { return static_cast<std::int64_t>(idle_.size()) * part_; }
@@ -36,19 +38,28 @@ class Blocks {
     return holding.own + part_ * static_cast<std::int64_t>(holding.shared.size());
   }
 
-  /// How many of the first `most` parts are cached, and how many blocks of them are idle.
+  /// How many of the first `most` parts are cached, how many blocks of them are idle, and how many
+  /// parts after them are in tiers.
   struct Hit {
     std::size_t parts = 0;
     std::int64_t idle = 0;
+    std::size_t below = 0;
   };
   Hit find(const std::vector<std::uint64_t>& prefix, std::size_t most) const;
 
   /// Holds parts that `find` found. REQUIRES: an empty holding.
   void reuse(const std::vector<std::uint64_t>& prefix, std::size_t parts, Holding& holding);
   /// REQUIRES: blocks <= free().
-  void allocate(std::int64_t blocks, Holding& holding);
+  void allocate(std::int64_t blocks, Holding& holding, Picoseconds now);
+  /// When parts that `find` found in tiers are on the device.
+  Picoseconds load(std::span<const std::uint64_t> parts, Picoseconds now) {
+    return tiers_.load(parts, now);
+  }
   /// The request has computed these first parts: others may reuse them from now on.
-  void publish(const std::vector<std::uint64_t>& prefix, std::size_t parts, Holding& holding);
+  void publish(const std::vector<std::uint64_t>& prefix, std::size_t parts, Holding& holding,
+               Picoseconds now);
+  /// The same of a request that loses its blocks. Without a prefix cache they go to the tiers.
+  void leave(const std::vector<std::uint64_t>& prefix, Holding& holding, Picoseconds now);
   void release(Holding& holding);
 
  private:
@@ -57,7 +68,8 @@ class Blocks {
     std::list<std::uint64_t>::iterator idle;  ///< its place, if it has no holder
   };
   std::int64_t total_, part_, held_ = 0;
-  bool caches_;
+  bool caches_, writes_through_;
+  Tiers tiers_;
   std::unordered_map<std::uint64_t, Part> parts_ = {};  // never iterated
   std::list<std::uint64_t> idle_ = {};                  // the first is evicted first
 };

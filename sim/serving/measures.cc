@@ -99,6 +99,7 @@ Measures measure(std::span<const Run> replicas) {
       m.output_tokens += static_cast<double>(r.output);
       m.input_tokens += static_cast<double>(r.input);
       m.reused_tokens += static_cast<double>(r.reused);
+      m.loaded_tokens += static_cast<double>(r.loaded);
     }
     gaps.insert(gaps.end(), run.gaps.begin(), run.gaps.end());
   }

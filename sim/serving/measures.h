@@ -39,6 +39,7 @@ struct Measures : Use {
   double duration = 0;           ///< between both
   double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
   double dropped = 0;  ///< requests that left at their deadline
+  double loaded_tokens = 0;  ///< those of the reused ones that came from tiers
 };
 
 /// Of replicas that run side by side, or of both pools.

@@ -164,7 +164,7 @@ double Replicas::signal(Picoseconds now) {
 Picoseconds Replicas::next_end() const {
   Picoseconds next = kNever;
   for (const Replica& replica : replicas_)
-    if (replica.ending) next = std::min(next, replica.until);
+    next = std::min(next, replica.ending ? replica.until : replica.server.next_arrival());
   return next;
 }
 

@@ -43,6 +43,9 @@ inline bool converses(std::span<const Request> requests, std::uint32_t request) 
 /// request has but the turns of its conversation. These begin with the prefix of its first turn.
 std::vector<std::uint64_t> names_of(std::span<const Request> requests, std::uint32_t request,
                                     std::int64_t parts);
+/// The first parts of these names, then those that only requests of this number have.
+std::vector<std::uint64_t> names_from(std::uint32_t request, std::vector<std::uint64_t> names,
+                                      std::int64_t parts);
 
 /// What a client measured of one request. Instants are those of the run.
 struct Served {
@@ -56,6 +59,7 @@ struct Served {
   Picoseconds last{0};       ///< its last token is out
   std::int64_t input = 0, output = 0;
   std::int64_t reused = 0;  ///< prompt tokens that the prefix cache had
+  std::int64_t loaded = 0;  ///< those of them that came from tiers
   std::int32_t priority = 0;
   Picoseconds deadline{0};
   /// It left the server at its deadline: `last` is when, `output` has its tokens, and instants that it did not

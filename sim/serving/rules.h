@@ -4,12 +4,23 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/units.h"
+
 namespace rehearse::serving {
 
 /// Which requests a step takes first.
 enum class Order : std::uint8_t {
   kDecodeFirst,   ///< those that run, in order of admission, then those that wait
   kPromptsApart,  ///< all prompts; decode rows only if there are none
+};
+
+/// A store for keys and values that leave the device (tiers.h).
+struct Tier {
+  std::int64_t blocks = 0;          ///< that it holds
+  Seconds block = Seconds::s(0);    ///< to move one, in each direction
+  Seconds latency = Seconds::s(0);  ///< after which a transfer arrives; the next one does not wait
+
+  friend bool operator==(const Tier&, const Tier&) = default;
 };
 
 struct Rules {
@@ -42,7 +53,11 @@ struct Rules {
   std::int64_t block_tokens = 16;
   bool prefix_cache = false;
   std::int64_t prefix_tokens = 16;  ///< per name of Request::prefix; a multiple of block_tokens
-  bool keeps_blocks = false;  ///< a request that ended keeps its blocks until they are released
+  /// Those that are closer to the device go first. They hold what the prefix cache loses, or, without
+  /// one, the blocks of preempted requests.
+  std::vector<Tier> tiers = {};
+  bool writes_through = false;  ///< parts of prompts go to the tiers when they are computed
+  bool keeps_blocks = false;    ///< a request that ended keeps its blocks until they are released
 };
 
 /// Blocks that hold this many tokens.

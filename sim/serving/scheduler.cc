@@ -23,15 +23,21 @@ void add_gaps(Gaps& gaps, Picoseconds gap, std::int64_t count) {
     gaps.emplace_back(gap, count);
 }
 
+/// Without a prefix cache nothing but blocks has a name.
+Rules usable(Rules rules) {
+  if (!rules.prefix_cache) rules.prefix_tokens = rules.block_tokens;
+  return rules;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Rules& rules, const StepPricer& pricer,
                      std::span<const Request> requests, double scale)
-    : rules_(rules),
+    : rules_(usable(rules)),
       pricer_(pricer),
       requests_(requests),
       scale_(scale),
-      blocks_(rules),
+      blocks_(rules_),
       raised_(rules.reserve) {}
 
 Status Scheduler::check(const Rules& rules, const Request& request) {
@@ -73,7 +79,7 @@ bool Scheduler::promise(std::uint32_t request, Picoseconds now) {
   const std::int64_t free = blocks_.free() - (now < until_ ? ending_ : 0);
   refused_ = !waiting_.empty() || own > free || !leaves_reserve(free, at_end);
   if (refused_) return false;
-  blocks_.allocate(own, row.holding);
+  blocks_.allocate(own, row.holding, now);
   promised_ += at_end;
   coming_.push_back(std::move(row));
   return true;
@@ -133,6 +139,7 @@ void Scheduler::admit_arrived(Picoseconds now) {
 }
 
 void Scheduler::form(Picoseconds now) {
+  now_ = now;
   budget_ = rules_.tokens_per_step;
   preempted_ = 0;
   for (Row& row : running_) row.in_step = 0;
@@ -146,18 +153,23 @@ void Scheduler::form(Picoseconds now) {
 void Scheduler::continue_rows(bool decoding, bool chunks) {
   for (std::size_t i = 0; i < running_.size() && budget_ > 0; ++i) {
     const bool decode = decodes(running_[i]);
-    if (running_[i].in_step > 0 || !(decode ? decoding : chunks)) continue;
+    if (running_[i].in_step > 0 || !(decode ? decoding : chunks) || running_[i].ready > now_)
+      continue;
     const std::int64_t tokens = std::min(wants(running_[i]), budget_);
+    if (running_[i].ready > Picoseconds(0) && must_wait(tokens, wants(running_[i]))) continue;
     if (!make_room(i, tokens)) break;  // those after it wait for the next step
     running_[i].in_step = tokens;
+    running_[i].ready = Picoseconds(0);
     budget_ -= tokens;
   }
 }
 
 std::size_t Scheduler::first_to_lose() const {
+  const auto loads = [&](const Row& row) { return row.ready > now_; };
   std::size_t last = running_.size() - 1;
+  while (loads(running_[last])) --last;
   for (std::size_t i = last; rules_.by_priority && i-- > 0;)
-    if (priority(running_[i]) > priority(running_[last])) last = i;
+    if (!loads(running_[i]) && priority(running_[i]) > priority(running_[last])) last = i;
   return last;
 }
 
@@ -167,14 +179,14 @@ void Scheduler::wait_again(Row row) {
                   std::move(row));
 }
 
-void Scheduler::publish(Row& row, std::int64_t tokens) {
+void Scheduler::publish(Row& row, std::int64_t tokens, Picoseconds now) {
   const std::int64_t parts = tokens / rules_.prefix_tokens;
   const auto count = static_cast<std::size_t>(parts);
   if (!rules_.prefix_cache) return;
   if (converses(requests_, row.request))
-    blocks_.publish(names_of(requests_, row.request, parts), count, row.holding);
+    blocks_.publish(names_of(requests_, row.request, parts), count, row.holding, now);
   else
-    blocks_.publish(requests_[row.request].prefix, count, row.holding);
+    blocks_.publish(requests_[row.request].prefix, count, row.holding, now);
 }
 
 bool Scheduler::make_room(std::size_t& row, std::int64_t tokens) {
@@ -196,16 +208,23 @@ bool Scheduler::make_room(std::size_t& row, std::int64_t tokens) {
     Row out = std::move(running_[victim]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(victim));
     promised_ -= blocks_at_end(out);
-    // Its full blocks stay in the cache until others take them.
-    if (rules_.prefix_cache) {
-      const std::int64_t parts = out.cached / rules_.prefix_tokens;
-      const bool turn = converses(requests_, out.request);
+    // Its full blocks stay in the cache until others take them. Without a cache all of them go to
+    // the tiers.
+    std::vector<std::uint64_t> left;
+    if (rules_.prefix_cache || !rules_.tiers.empty()) {
+      const std::int64_t parts = rules_.prefix_cache ? out.cached / rules_.prefix_tokens
+                                                     : blocks_for(out.cached, rules_.block_tokens);
+      const bool turn = rules_.prefix_cache && converses(requests_, out.request);
       const std::int64_t prompt = requests_[out.request].input / rules_.prefix_tokens;
-      out.names = names_of(requests_, out.request, turn ? std::max(parts, prompt) : parts);
-      blocks_.publish(out.names, static_cast<std::size_t>(parts), out.holding);
+      out.names = rules_.prefix_cache
+                      ? names_of(requests_, out.request, turn ? std::max(parts, prompt) : parts)
+                      : names_from(out.request, {}, parts);
+      out.left_tokens = std::min(out.cached, parts * rules_.prefix_tokens);
+      left.assign(out.names.begin(), out.names.begin() + parts);
     }
-    blocks_.release(out.holding);
+    blocks_.leave(left, out.holding, now_);
     budget_ += out.in_step;
+    out.ready = Picoseconds(0);
     out.cached = 0;
     out.in_step = 0;
     wait_again(std::move(out));
@@ -215,8 +234,13 @@ bool Scheduler::make_room(std::size_t& row, std::int64_t tokens) {
     if (victim < row) --row;
   }
   if (const std::int64_t blocks = missing(); blocks > 0)
-    blocks_.allocate(blocks, running_[row].holding);
+    blocks_.allocate(blocks, running_[row].holding, now_);
   return true;
+}
+
+bool Scheduler::must_wait(std::int64_t tokens, std::int64_t wanted) const {
+  // What is computed again after a preemption may exceed a step; then it has one of its own.
+  return !rules_.chunked && tokens < wanted && budget_ < rules_.tokens_per_step;
 }
 
 void Scheduler::admit() {
@@ -230,15 +254,18 @@ bool Scheduler::admit_first() {
   const Request& request = requests_[row.request];
   const std::int64_t known = request.input + row.generated;
   // The last token is computed even if it is cached, because its output is the next token.
-  const std::int64_t reusable = (known - 1) / rules_.block_tokens * rules_.block_tokens;
+  const std::int64_t reusable = rules_.prefix_cache
+                                    ? (known - 1) / rules_.block_tokens * rules_.block_tokens
+                                    : row.left_tokens;
   const auto prompt = static_cast<std::size_t>(request.input / rules_.prefix_tokens);
   const std::vector<std::uint64_t>& prefix = row.names.empty() ? request.prefix : row.names;
   const Blocks::Hit hit = blocks_.find(prefix, row.names.empty() ? prompt : row.names.size());
+  const std::int64_t on_device = static_cast<std::int64_t>(hit.parts) * rules_.prefix_tokens;
   const std::int64_t cached =
-      std::min(static_cast<std::int64_t>(hit.parts) * rules_.prefix_tokens, reusable);
+      std::min(on_device + static_cast<std::int64_t>(hit.below) * rules_.prefix_tokens, reusable);
+  const bool loads = cached > on_device;
   const std::int64_t tokens = std::min(known - cached, budget_);
-  // What is computed again after a preemption may exceed a step; then it has one of its own.
-  if (!rules_.chunked && tokens < known - cached && budget_ < rules_.tokens_per_step) return false;
+  if (!loads && must_wait(tokens, known - cached)) return false;
   const std::int64_t shared =
       static_cast<std::int64_t>(hit.parts) * (rules_.prefix_tokens / rules_.block_tokens);
   const std::int64_t own = blocks_for(cached + tokens, rules_.block_tokens) - shared;
@@ -247,11 +274,17 @@ bool Scheduler::admit_first() {
   if (std::max<std::int64_t>(own, 0) > free) return false;
   if (!leaves_reserve(free, at_end - shared)) return false;
   blocks_.reuse(prefix, hit.parts, row.holding);
-  if (own > 0) blocks_.allocate(own, row.holding);
+  row.loaded = loads ? cached - on_device : 0;
+  if (loads) {  // before an eviction may take their place in a tier
+    const auto parts = static_cast<std::size_t>(blocks_for(row.loaded, rules_.prefix_tokens));
+    row.ready = std::max(blocks_.load(std::span(prefix).subspan(hit.parts, parts), now_),
+                         now_ + Picoseconds(1));
+  }
+  if (own > 0) blocks_.allocate(own, row.holding, now_);
   row.cached = cached;
-  row.in_step = tokens;
+  row.in_step = loads ? 0 : tokens;
   promised_ += at_end;
-  budget_ -= tokens;
+  budget_ -= row.in_step;
   each_left_ = 0;
   running_.push_back(std::move(row));
   waiting_.pop_front();
@@ -329,10 +362,18 @@ std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon,
     return more;
   };
   // An eviction may admit the first in the queue: with fewer of its tokens cached, its first chunk
-  // ends earlier.
-  const std::int64_t room = blocks_.free() - (waiting_.empty() ? 0 : blocks_.idle());
+  // ends earlier. A tier must see each at its own time.
+  const bool evicts = waiting_.empty() && rules_.tiers.empty();
+  const std::int64_t room = blocks_.free() - (evicts ? 0 : blocks_.idle());
   while (steps > 1 && blocks_of(steps) > room) steps /= 2;
   return std::max<std::int64_t>(steps, 1);
+}
+
+Picoseconds Scheduler::next_arrival() const {
+  Picoseconds next(std::numeric_limits<std::int64_t>::max());
+  for (const Row& row : running_)
+    if (row.ready > now_) next = std::min(next, row.ready);
+  return next;
 }
 
 Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
@@ -406,7 +447,7 @@ void Scheduler::give_tokens(Picoseconds now, Picoseconds each, std::int64_t step
       if (const std::int64_t more =
               blocks_for(row.cached + steps, rules_.block_tokens) - blocks_.held_by(row.holding);
           more > 0)
-        blocks_.allocate(more, row.holding);
+        blocks_.allocate(more, row.holding, now);
   for (Row& row : running_) {
     if (row.in_step == 0) continue;
     const Request& request = requests_[row.request];
@@ -419,13 +460,14 @@ void Scheduler::give_tokens(Picoseconds now, Picoseconds each, std::int64_t step
       } else {
         out.scheduled = now;
         out.reused = row.cached;
+        out.loaded = row.loaded;
       }
     }
     const bool gives = row.in_step >= lacks(row);
     const std::int64_t tokens =
         decodes(row) && row.in_step > 1 ? given(row, row.in_step - 1) : steps;
     row.cached += decodes(row) ? tokens : row.in_step;
-    if (row.generated == 0) publish(row, std::min(row.cached, request.input));
+    if (row.generated == 0) publish(row, std::min(row.cached, request.input), end);
     if (!gives) continue;
     if (row.generated == 0)
       out.first = out.prefilled = first_end;
@@ -438,7 +480,7 @@ void Scheduler::give_tokens(Picoseconds now, Picoseconds each, std::int64_t step
     out.last = end;
     finished_.push_back(row.request);
     promised_ -= blocks_at_end(row);
-    if (converses(requests_, row.request)) publish(row, row.cached);
+    if (converses(requests_, row.request)) publish(row, row.cached, end);
     if (rules_.keeps_blocks) {
       kept_.push_back({.request = row.request, .holding = std::move(row.holding)});
       continue;

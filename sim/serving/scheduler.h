@@ -9,6 +9,8 @@
 //    the head of the queue to compute its tokens again. By priority it is the last of those with the
 //    highest number, even if the step held it, and it goes before its equals.
 //  - The blocks of a conversation's turn stay in the prefix cache for the next one, with its answer.
+//  - A request that finds its first tokens in a tier (tiers.h) gets a row and blocks, and computes the
+//    others when these have arrived. It cannot lose its blocks before.
 //  - A request whose prompt another server computed gets blocks for it as soon as there are, before
 //    its keys and values arrive, and runs as soon as there is a row (pools.h). No blocks are promised
 //    while a request waits that was preempted.
@@ -55,6 +57,8 @@ class Scheduler {
   /// Puts a request into the queue, or those with promised blocks before it.
   void receive(std::uint32_t request);
   bool busy() const { return !waiting_.empty() || !running_.empty() || !arrived_.empty(); }
+  /// When the next keys and values arrive from a tier; the end of time if none are on the way.
+  Picoseconds next_arrival() const;
   std::size_t waiting() const { return waiting_.size(); }
   bool receives() const { return running_.empty() || steps_ % rules_.receive_interval == 0; }
 
@@ -95,6 +99,9 @@ class Scheduler {
     /// Parts that the cache may have: those that it left there when it was preempted, or those of a turn's
     /// prompt. Empty: those of its prefix.
     std::vector<std::uint64_t> names = {};
+    std::int64_t left_tokens = 0;  ///< of the parts that it left, if it was preempted
+    std::int64_t loaded = 0;       ///< tokens from tiers, at its last admission
+    Picoseconds ready{0};  ///< when its tokens from tiers arrive, until its first step after that
     bool started = false;
     bool elsewhere = false;  ///< its prompt was computed by another server
     bool delayed = false;    ///< it has its keys and values, and waits for a row
@@ -129,9 +136,11 @@ class Scheduler {
   /// Frees blocks for tokens of a row, which may change its place. False if it lost its own.
   bool make_room(std::size_t& row, std::int64_t tokens);
   /// Others may reuse the named parts of its first tokens from now on.
-  void publish(Row& row, std::int64_t tokens);
+  void publish(Row& row, std::int64_t tokens, Picoseconds now);
   /// When the client leaves.
   Picoseconds leaves_at(const Row& row, const std::vector<Served>& served) const;
+  /// Whether a prompt that is not cut waits for another step.
+  bool must_wait(std::int64_t tokens, std::int64_t wanted) const;
   void admit();
   bool admit_first();
   Step step_of() const;
@@ -153,6 +162,7 @@ class Scheduler {
   std::deque<Row> arrived_ = {};   ///< have keys and values, and no row
   std::vector<Row> kept_ = {};     ///< ended, with their blocks
   bool refused_ = false;           ///< the last promise of blocks
+  Picoseconds now_{0};             ///< when the last step was formed
   Picoseconds until_{0};           ///< end of the last steps
   std::int64_t ending_ = 0;        ///< blocks that are free from then on
   std::int64_t promised_ = 0;      ///< blocks that all of these but the ended hold at their ends

@@ -132,6 +132,7 @@ Result<std::vector<Run>> run_tenants(std::span<const Tenant> tenants,
     Picoseconds next = device.next(now);
     for (const Server& server : servers) {
       next = std::min(next, server.client.next_event());
+      if (!server.runs) next = std::min(next, server.replica.server.next_arrival());
       const double speed = device.speed(server);
       if (server.runs && speed > 0) next = std::min(next, now + over(server.left, speed));
     }

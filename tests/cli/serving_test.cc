@@ -237,6 +237,43 @@ TEST_CASE("a server with weights on its host is slower, and says which key is wr
         1, says);
 }
 
+TEST_CASE("a tier below a small cache has what it lost") {
+  // 40 prompts of 4,000 tokens with the same 8 beginnings, and a GPU that holds two of them.
+  std::string trace;
+  for (int i = 0; i < 40; ++i) {
+    std::string names;
+    for (int part = 0; part < 7; ++part)
+      names += fmt::format("{}{}", part > 0 ? ", " : "", 10 * (i % 8) + part);
+    trace += fmt::format(
+        R"({{"timestamp": {}, "input_length": 4000, "output_length": 2, "hash_ids": [{}]}})"
+        "\n",
+        1000 * i, names);
+  }
+  const std::string file = test::write_scratch("tiers.jsonl", trace).string();
+  const auto job = [&](const std::string& tiers) {
+    return served(serving_job("flags: {memory: 0.24}\n  cache_tiers: " + tiers, "trace: " + file));
+  };
+  const Json none = job("{}"), host = job("{host: {size: 20 GB, rate: 25 GB/s}}"),
+             slow = job("{host: {size: 1 GB, rate: 25 GB/s}, remote: {size: 1 TB, rate: 1 GB/s}}");
+  const auto ttft = [](const Json& json) { return test::value(json["ttft"]["mean"]); };
+  CHECK(test::value(none["cache"]["reused"]) == 0);
+  // 32 of 40 prompts find 7 · 512 tokens.
+  CHECK(test::value(host["cache"]["loaded"]) == Approx(32 * 3584 / (40 * 4000.0)));
+  CHECK(test::value(slow["cache"]["loaded"]) == test::value(host["cache"]["loaded"]));
+  CHECK(ttft(host) < 0.7 * ttft(none));
+  // 128 KiB per token: 0.47 GB take 19 ms from the host, and 0.47 s from the other node.
+  CHECK(ttft(slow) - ttft(host) == Approx(0.8 * 3584 * 131'072 * (1e-9 - 0.04e-9)).epsilon(0.05));
+  for (const auto& [tiers, says] : std::vector<std::pair<const char*, const char*>>{
+           {"{host: {rate: 25 GB/s}}", "size: is missing"},
+           {"{host: {size: 1 MB, rate: 25 GB/s}}", "hold no block of"},
+           {"{disk: {size: 1 TB, rate: 2 GB/s}}", "disk"},
+           {"{host: {size: 1 TB, rate: 1 kB/s}}", "is too low"},
+           {"{host: {size: 1 TB, rate: 1 GB/s}}\n  offload: {cache: {host: 1}}", "one of the two"}})
+    test::check_failed(
+        test::rehearse({"simulate", serving_job(std::string("cache_tiers: ") + tiers, kLoad)}), 1,
+        says);
+}
+
 TEST_CASE("vLLM before 0.8 runs prompts apart, or chunks of 512 tokens") {
   // Two long prompts arrive during a short one's answer. P99 of 67 gaps is the second longest.
   const std::string csv = test::write_scratch("v0.csv",

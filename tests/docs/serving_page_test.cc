@@ -76,6 +76,43 @@ TEST_CASE("the worked examples of a server give the steps on their pages") {
   }
 }
 
+TEST_CASE("the worked example of tiers loads what its page says") {
+  const std::filesystem::path page = test::source_file("docs/concepts/serving-tiers.md");
+  const auto examples = test::blocks_of(page, "tiers"), results = test::blocks_of(page, "loads");
+  REQUIRE(examples.size() == 1);
+  REQUIRE(results.size() == 1);
+  serving::Rules rules{.overlapped = false, .prefix_cache = true, .tiers = {{}}};
+  test::LinearPricer pricer;
+  std::vector<serving::Request> requests;
+  for (const std::string& line : examples.front().lines) {
+    INFO(line);
+    double ms = 0;
+    long long number = 0;
+    char name = 0;
+    if (std::sscanf(line.c_str(), "blocks %lld", &number) == 1)
+      rules.blocks = number;
+    else if (std::sscanf(line.c_str(), "host %lld", &number) == 1)
+      rules.tiers[0].blocks = number;
+    else if (std::sscanf(line.c_str(), "step %lf ms", &ms) == 1)
+      pricer.step = Seconds::ms(ms);
+    else if (std::sscanf(line.c_str(), "prompt_token %lf ms", &ms) == 1)
+      pricer.token = Seconds::ms(ms);
+    else if (std::sscanf(line.c_str(), "block %lf ms", &ms) == 1)
+      rules.tiers[0].block = Seconds::ms(ms);
+    else if (std::sscanf(line.c_str(), "request %lld %c", &number, &name) == 2)
+      requests.push_back({.input = number, .prefix = {static_cast<std::uint64_t>(name)}});
+    else
+      FAIL("not understood");
+  }
+  const auto run = serving::run(rules, pricer, requests, {.most_in_flight = 1});
+  REQUIRE(run);
+  std::vector<std::string> loads;
+  for (const serving::Served& r : run->served)
+    loads.push_back(fmt::format("{:g} ms – {:g} ms: {} tokens reused, {} of them from the host",
+                                r.sent.seconds().ms(), r.last.seconds().ms(), r.reused, r.loaded));
+  CHECK(loads == results.front().lines);
+}
+
 /// The passes of the requests of an example through two pools.
 std::vector<std::string> passes_of(const test::Block& example) {
   const serving::Rules rules{.overlapped = false, .blocks = 100};

@@ -58,6 +58,11 @@ Setting random_setting(std::uint64_t seed) {
   for (std::int64_t n = random.below(3) > 0 ? 0 : between(1, 4); n > 0; --n)
     s.rules.drafts.push_back(0.25 * static_cast<double>(between(0, 4)));
   s.options.most_in_flight = between(0, 6);
+  for (std::int64_t n = between(0, 2); n > 0; --n)
+    s.rules.tiers.push_back({.blocks = between(0, 20),
+                             .block = Seconds::us(100 * static_cast<double>(between(0, 20))),
+                             .latency = Seconds::us(100 * static_cast<double>(between(0, 5)))});
+  s.rules.writes_through = random.below(2) > 0;
   if (random.below(2) > 0) return s;
   s.rules.by_priority = random.below(2) > 0;
   s.rules.drops = random.below(2) > 0;
@@ -137,6 +142,7 @@ TEST_CASE("a server written for clarity forms the same steps") {
     Setting s = random_setting(seed);
     s.rules.prefix_cache = false;
     s.rules.overlapped = false;  // so that a deadline is between the same steps
+    s.rules.tiers.clear();
     for (double& chance : s.rules.drafts) chance = 1;  // as the naive server accepts
     for (Request& request : s.requests) request.planned = Picoseconds(0);
     test::LinearPricer pricer;
@@ -189,6 +195,8 @@ TEST_CASE("requests, tokens and blocks are conserved") {
       CHECK(q.queued <= q.scheduled);
       CHECK(q.scheduled < q.first);
       CHECK((q.output == 1 ? q.first == q.last : q.first < q.last));
+      CHECK(q.reused < q.input);
+      CHECK(q.loaded <= q.reused);
       tokens += q.output - 1;
       prompts += q.input - q.reused;
     }

@@ -206,6 +206,38 @@ TEST_CASE("tensor ranks divide weights and add all-reduces", "[serving]") {
   CHECK(b.products > 0.25 * a.products);
 }
 
+TEST_CASE("ranks that hold the same keys and values divide them by tokens", "[serving]") {
+  const auto with = [](std::uint32_t tensor, std::uint32_t context) {
+    return deployment("deepseek_v3", "h200_sxm_141", {.weights = Weights::kFp8Block},
+                      {.tensor = tensor, .context = context});
+  };
+  const StepPrice whole = price_of(with(8, 1)), divided = price_of(with(8, 8));
+  CHECK(divided.model().cache_per_token.b() == 70'272 / 8);
+  CHECK(cache_space(with(8, 8), {})->blocks / (8.0 * cache_space(with(8, 1), {})->blocks) ==
+        Approx(1).epsilon(1e-3));
+  // Three exchanges per layer: a loss where there is little to read, a gain where there is much.
+  CHECK(device_time(divided, decode(1, 100)) > device_time(whole, decode(1, 100)));
+  CHECK(device_time(divided, decode(64, 100'000)) < device_time(whole, decode(64, 100'000)));
+  CHECK(divided.parts(prefill(512, 0)).communication == whole.parts(prefill(512, 0)).communication);
+  CHECK(divided.parts(prefill(512, 64)).communication >
+        whole.parts(prefill(512, 64)).communication);
+  CHECK(divided.reach().high == Approx(1.15 * whole.reach().high));
+  // A layer that adds one row: queries of 16 heads · 576 and results of 16 · 512 elements on each of 8 ranks. Two
+  // bytes each, and four for a normaliser; 7/8 of them pass a link.
+  const double one = divided.parts(decode(1, 100)).communication,
+               more = divided.parts(decode(257, 100)).communication,
+               reduces = whole.parts(decode(257, 100)).communication -
+                         whole.parts(decode(1, 100)).communication;
+  const double bytes = 61 * 256 * 8 * 16.0 * (2 * 576 + 2 * 512 + 4) * 7 / 8;
+  CHECK((more - one - reduces) * 450e9 / bytes > 1);  // no link is faster than NVLink
+  CHECK((more - one - reduces) * 450e9 / bytes < 2);
+  // Llama's 8 heads of keys are divided over 16 ranks in pairs.
+  const auto model = deployment("llama3.1_70b", "h200_sxm_141").model;
+  CHECK(served(model, {}, {.tensor = 16, .context = 2})->cache_per_token.b() == 20'480);
+  CHECK(to_string(served(model, {}, {.tensor = 8, .context = 2}).error())
+            .find("does not divide the 1 tensor ranks") != std::string::npos);
+}
+
 TEST_CASE("cached bytes per token", "[serving]") {
   // 2 · 80 layers · 8 heads · 128 · 2 bytes.
   CHECK(served(deployment("llama3.1_70b", "h100_sxm5_80").model, {}, {})->cache_per_token.b() ==
