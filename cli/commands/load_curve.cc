@@ -53,7 +53,9 @@ Result<LoadCurve> closed_curve(const ServeFile& file, double capacity) {
     at.requests.resize(std::min(count, file.requests.size()));
     for (std::size_t i = at.requests.size(); i < count; ++i)
       at.requests.push_back(file.requests[i % file.requests.size()]);
-    const LoadPoint point = TRY(point_at(at, static_cast<double>(load)));
+    const Result<LoadPoint> run = point_at(at, static_cast<double>(load));
+    if (!run && file.rules.drops) continue;  // all requests left
+    const LoadPoint point = TRY(run);
     if (!curve.saturation && point.requests_per_s.value >= kSaturated * capacity)
       curve.saturation = point.load;
     curve.points.push_back(point);
@@ -78,8 +80,9 @@ Result<LoadCurve> open_curve(const ServeFile& file, double capacity) {
     if (rate != given)
       for (serving::Request& request : at.requests)
         request.planned = Picoseconds::from(request.planned.seconds() * (given / rate));
-    const LoadPoint point = TRY(point_at(at, rate));
-    curve.points.push_back(point);
+    const Result<LoadPoint> point = point_at(at, rate);
+    if (!point && file.rules.drops) continue;  // all requests left
+    curve.points.push_back(TRY(point));
   }
   return curve;
 }

@@ -111,8 +111,12 @@ Result<std::array<Measures, 2>> together(const ServedLoad& a, const ServedLoad& 
                                    .scale = high ? load->reach().high : 1}});
   }
   const std::vector<serving::Run> runs = TRY(serving::run_tenants(tenants, turns));
-  return std::array{serving::measure(std::span(runs).first(1)),
-                    serving::measure(std::span(runs).last(1))};
+  const std::array both{serving::measure(std::span(runs).first(1)),
+                        serving::measure(std::span(runs).last(1))};
+  if (both[0].requests == 0 || both[1].requests == 0)
+    return fail("all requests of a server leave at their deadlines where it shares its GPU",
+                "later deadlines, or fewer requests");
+  return both;
 }
 
 }  // namespace

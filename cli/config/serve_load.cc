@@ -118,10 +118,10 @@ void read_classes(const YamlMap& load, serving::Load& into) {
   if (std::ranges::any_of(into.deadlines, wrong))
     load.report("deadline", "is out of range", "1 ms to 1 day");
   if (into.deadlines.size() > 1 && into.deadlines.size() != into.classes.size())
-    load.report("deadline",
-                fmt::format("{} of {}", counted(into.deadlines.size(), "deadline"),
-                            counted(into.classes.size(), "priority")),
-                "one time, or a list with one for each of the `priorities`");
+    load.report(
+        "deadline",
+        fmt::format("{} deadlines for {} priorities", into.deadlines.size(), into.classes.size()),
+        "one time, or a list with one for each of the `priorities`");
 }
 
 /// All prompts begin with the same tokens. Whole blocks of them are one part of each prompt's prefix; the later

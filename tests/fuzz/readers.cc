@@ -412,7 +412,7 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 41> kTargets = {{{"astra_network", astra_network},
+  static constexpr std::array<Target, 42> kTargets = {{{"astra_network", astra_network},
                                                        {"astra_system", astra_system},
                                                        {"budget", budget},
                                                        {"calibration", calibration},

@@ -68,7 +68,8 @@ Setting random_setting(std::uint64_t seed) {
   s.rules.drops = random.below(2) > 0;
   for (Request& request : s.requests) {
     request.priority = static_cast<std::int32_t>(between(-1, 1));
-    if (random.below(2) > 0) request.deadline = Picoseconds::from(Seconds::ms(between(2, 60)));
+    if (random.below(2) > 0)
+      request.deadline = Picoseconds::from(Seconds::ms(2.0 + random.below(59)));
   }
   return s;
 }
