@@ -290,12 +290,20 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
 void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
                                    std::uint32_t rings) {
   shape_ = Shape::kLeast;
-  const double n = g.ranks, k = k_of(g.kind), steps = k * (n - 1);
+  const double n = g.ranks, k = k_of(g.kind), between = k * (g.nodes - 1);
+  const double steps = k * (n - 1) - between;
   const double r = rings > 0 ? rings : 0.5;  // PCIe closes the ring; judgement, widened by half
+  const double network = g.network ? inverse(ring_rate(*g.network)) : 0;
   const auto form = [&](const LowLatency& l) {
-    Form made{l.call.s() + steps * l.step.s(), 0, k * (n - 1) / n * inverse(l.rate) / r};
+    // Rings through all ranks: they leave each node once, and the slowest link decides.
+    Form made{l.call.s() + steps * l.step.s(), 0,
+              k * (n - 1) / n * std::max(inverse(l.rate) / r, network)};
     made.launch = l.call.s();
     made.wire = made.per_byte;
+    if (!g.network) return made;
+    made.fixed += between * message_step(*g.network, 2).s();
+    made.waits = between * reach_of(*g.network).step.s();
+    made.half = n * kHalfWait.b();
     return made;
   };
   forms_[0] = form(c.small);
@@ -434,12 +442,14 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     if (overrides.algorithm && *overrides.algorithm == Algorithm::kTree)
       extrapolate(kUnseenAlgorithm);
   } else if (c.cube_mesh) {
-    if (group.nodes > 1)
-      return refuse(calibrated, "several nodes of the hybrid cube mesh were not measured");
-    if (group.ranks > 8)
-      return fail(fmt::format("{}: {} ranks on a node of 8 devices", c.device, group.ranks));
+    const std::uint32_t local = group.ranks / group.nodes;
+    if (local > 8) return fail(fmt::format("{}: {} ranks on a node of 8 devices", c.device, local));
+    if (group.nodes > 1 && (pairs || group.network->kind == NetworkKind::kTcp))
+      return refuse(
+          calibrated,
+          "several nodes of the hybrid cube mesh were not measured with all_to_all or TCP");
     if (pairs || is_rooted(group.kind)) extrapolate(kUnseenKind);
-    const std::uint32_t rings = cube_mesh_rings(group.ranks);
+    const std::uint32_t rings = local > 1 ? cube_mesh_rings(local) : 1;
     if (rings == 0) {
       extrapolate(1);
       cost.widths_.fill(1.5);
