@@ -13,7 +13,7 @@
 namespace rehearse::cli {
 
 Result<FeedRun> run_pipeline(const YamlMap& map, const FeedContext& context) {
-  const input::Pipeline pipeline = input::read_pipeline(map, context.folder);
+  const input::Pipeline pipeline = input::read_pipeline(map, context.folder());
   map.no_other_keys();
   TRY(map.status());
   const input::Flow flow = TRY(input::simulate(pipeline));
@@ -45,7 +45,7 @@ Result<FeedRun> run_pipeline(const YamlMap& map, const FeedContext& context) {
 }
 
 Result<FeedRun> run_cache(const YamlMap& map, const FeedContext& context) {
-  const store::CacheRun run = store::read_cache(map, context.folder);
+  const store::CacheRun run = store::read_cache(map, context.folder());
   TRY(map.status());
   const store::Traffic traffic = TRY(store::run(run.stream, run.cache));
   return [first = run.first, drive = run.drive, prefetch = run.prefetch,
@@ -66,7 +66,7 @@ Result<FeedRun> run_cache(const YamlMap& map, const FeedContext& context) {
 }
 
 Result<FeedRun> run_dataflow(const YamlMap& map, const FeedContext& context) {
-  const dataflow::DataflowJob job = TRY(dataflow::read_dataflow(map, context.folder));
+  const dataflow::DataflowJob job = TRY(dataflow::read_dataflow(map, context.folder()));
   const dataflow::Run run = TRY(dataflow::run(job.flow, job.device, job.host));
   return [run](std::string_view name) -> Result<Term> {
     if (name == "run_time") return Term{mapped(run.time, [](Seconds end) { return end.s(); })};

@@ -22,9 +22,12 @@ struct PointValues {
 
 /// What the runs at one point depend on.
 struct FeedContext {
-  std::filesystem::path folder;  ///< of the study, from which paths begin
+  std::filesystem::path study;  ///< its file
   step::Fidelity fidelity;
   PointValues point;  ///< by which controllers price their choices
+
+  /// From which the paths in the study begin.
+  std::filesystem::path folder() const { return study.parent_path(); }
 };
 
 /// The value of each function of a kind, a number or a list as it states, perhaps without its unit. Fails with one line, for example

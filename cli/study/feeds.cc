@@ -18,6 +18,7 @@ struct FeedKind {
     bool are_lists = false;
   };
   std::vector<Functions> functions;
+  bool is_kept = false;  ///< for other points: it is small, and follows from its own texts
 
   /// The functions among which one is; null if there is no such function.
   const Functions* functions_with(std::string_view function) const {
@@ -39,7 +40,8 @@ const std::vector<FeedKind>& feed_kinds() {
        {{"1/s", "rate allowed_rate tuned_rate tuned_bound"},
         {"s", "epoch_time batch_time"},
         {"s", "arrivals", true},
-        {"", "filled"}}},
+        {"", "filled"}},
+       true},
       {"cache",
        "caches",
        false,
@@ -157,10 +159,16 @@ std::optional<Result<Term>> FeedValues::value(std::string_view function, std::st
   const auto [of, unit, is_list] = TRY(*found);
   auto run = runs_.find(of->name);
   if (run == runs_.end()) {
-    FeedRun first = TRY(in_feed(*of, of->kind->run(of->sections.filled(fill_), context_)));
-    run = runs_.emplace(of->name, std::move(first)).first;
+    const auto make = [&, of = of](YamlFill fill) -> Result<std::shared_ptr<SharedFeedRun>> {
+      return std::make_shared<SharedFeedRun>(
+          TRY(in_feed(*of, of->kind->run(of->sections.filled(std::move(fill)), context_))));
+    };
+    const std::string part = fmt::format("{}\n{}", context_.study.string(), of->name);
+    run =
+        runs_.emplace(of->name, TRY(of->kind->is_kept ? known_.of(part, fill_, make) : make(fill_)))
+            .first;
   }
-  Term term = TRY(in_feed(*of, run->second(function)));
+  Term term = TRY(in_feed(*of, (*run->second)(function)));
   if (term.unit.empty()) term.unit = unit;
   return term;
 }

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/study/feed_runs.h"
+#include "cli/study/known_runs.h"
 
 namespace rehearse::cli {
 
@@ -27,11 +30,28 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 /// A server or a graph of ops, which are among the jobs of a study; nothing for a job of training.
 std::optional<FeedTemplate> job_feed(const std::string& name, const YamlMap& job);
 
-/// The values of functions over feeds at one point. Each feed is run at most once.
+/// A run that several points share. A function may run more, one after the other.
+class SharedFeedRun {
+ public:
+  explicit SharedFeedRun(FeedRun run) : run_(std::move(run)) {}
+
+  Result<Term> operator()(std::string_view function) {
+    const std::scoped_lock lock(mutex_);
+    return run_(function);
+  }
+
+ private:
+  std::mutex mutex_;
+  FeedRun run_;
+};
+
+/// The values of functions over feeds at one point. Each feed is run at most once, and a pipeline
+/// not again if `known` has its run from another point.
 class FeedValues {
  public:
-  FeedValues(const std::vector<FeedTemplate>& feeds, YamlFill fill, FeedContext context)
-      : feeds_(feeds), fill_(std::move(fill)), context_(std::move(context)) {}
+  FeedValues(const std::vector<FeedTemplate>& feeds, YamlFill fill, FeedContext context,
+             KnownRuns<SharedFeedRun>& known)
+      : feeds_(feeds), fill_(std::move(fill)), context_(std::move(context)), known_(known) {}
 
   /// Returns nothing if the function is unknown. Fails with one line.
   std::optional<Result<Term>> value(std::string_view function, std::string_view feed);
@@ -40,7 +60,8 @@ class FeedValues {
   const std::vector<FeedTemplate>& feeds_;
   YamlFill fill_;
   FeedContext context_;
-  std::map<std::string, FeedRun> runs_;
+  KnownRuns<SharedFeedRun>& known_;
+  std::map<std::string, std::shared_ptr<SharedFeedRun>> runs_;
 };
 
 /// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before

@@ -86,7 +86,7 @@ Result<FeedRun> run_graph(const YamlMap& map, const FeedContext& context) {
     if (!graph.network && !map.has("widths"))
       map.report("widths", "is missing", "the layer widths of the network: [100, 256, 47]");
   }
-  const store::PartitionedGraph read = store::read_partitioned_graph(map, context.folder);
+  const store::PartitionedGraph read = store::read_partitioned_graph(map, context.folder());
   map.no_other_keys();
   TRY(map.status());
   graph.halo = store::halo_of(read.graph, store::partition(read.graph, read.by, read.workers));

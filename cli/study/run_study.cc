@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 
 #include <fmt/core.h>
@@ -46,54 +44,40 @@ Result<T> at_point(const Study& study, std::string key, const Setting& parameter
 
 struct PredictedAt {
   JobFile file;
-  step::Step step;
+  step::Step step;  ///< without its run
+  Seconds hidden;   ///< hidden_communication() of its run
 };
 using SharedPrediction = std::shared_ptr<const PredictedAt>;
 
-/// The last predictions. Points that differ in a parameter of other jobs have the same ones.
-class RecentPredictions {
- public:
-  SharedPrediction find(const std::string& job) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = std::ranges::find(recent_, job, &Entry::first);
-    return found == recent_.end() ? nullptr : found->second;
-  }
-  void keep(std::string job, SharedPrediction prediction) {
-    const std::scoped_lock lock(mutex_);
-    recent_.emplace_back(std::move(job), std::move(prediction));
-    if (recent_.size() > kMost) recent_.pop_front();
-  }
-
- private:
-  static constexpr std::size_t kMost = 16;
-  using Entry = std::pair<std::string, SharedPrediction>;
-  std::mutex mutex_;
-  std::deque<Entry> recent_;
+/// What points have in common.
+struct Known {
+  KnownRuns<const PredictedAt> jobs;
+  KnownRuns<SharedFeedRun> feeds;
 };
 
+YamlFill filled_at(const Setting& parameters) {
+  return [&parameters](const std::string& text) { return fill_in(text, parameters); };
+}
+
 Result<SharedPrediction> predict_at(const Study& study, const JobTemplate& job,
-                                    const Setting& parameters, RecentPredictions& recent) {
-  // A job follows from its place in the study and the texts that it was read from, in their order.
-  std::string read = fmt::format("{}\n{}", study.path.string(), job.name);
-  const YamlMap sections = job.sections.filled([&](const std::string& text) {
-    Result<std::string> filled = fill_in(text, parameters);
-    if (filled) read.append("\n").append(*filled);
-    return filled;
-  });
-  JobFile file = TRY(read_job(sections, study.path.parent_path()));
-  if (SharedPrediction known = recent.find(read)) return known;
-  const auto predict = [&]() -> Result<step::Step> {
-    step::Step step =
-        TRY(step::predict(file.spec, file.cluster,
-                          {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false}));
-    if (file.input) TRY(feed(input::Feed(*file.input), file.cluster, step));
-    return step;
+                                    const Setting& parameters, Known& known) {
+  const auto make = [&](YamlFill fill) -> Result<SharedPrediction> {
+    JobFile file = TRY(read_job(job.sections.filled(std::move(fill)), study.path.parent_path()));
+    const auto predict = [&]() -> Result<step::Step> {
+      step::Step step = TRY(
+          step::predict(file.spec, file.cluster,
+                        {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false}));
+      if (file.input) TRY(feed(input::Feed(*file.input), file.cluster, step));
+      return step;
+    };
+    step::Step step = TRY(at_point(study, "jobs." + job.name, parameters, predict()));
+    const Seconds hidden = hidden_communication(step);
+    step.drop_run();
+    return std::make_shared<const PredictedAt>(
+        PredictedAt{std::move(file), std::move(step), hidden});
   };
-  step::Step step = TRY(at_point(study, "jobs." + job.name, parameters, predict()));
-  auto predicted =
-      std::make_shared<const PredictedAt>(PredictedAt{std::move(file), std::move(step)});
-  recent.keep(std::move(read), predicted);
-  return predicted;
+  return known.jobs.of(fmt::format("{}\n{}", study.path.string(), job.name), filled_at(parameters),
+                       make);
 }
 
 /// A quantity of the account of a step, such as its cost; fails with the reason if it is not known.
@@ -166,25 +150,27 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
 class PointRun {
  public:
   /// Only the prices of controllers are measured with other parameters, by a run without controllers.
-  PointRun(const Study& study, Setting parameters, RecentPredictions& recent, bool controls = true)
+  PointRun(const Study& study, Setting parameters, Known& known, bool controls = true)
       : study_(study),
         parameters_(std::move(parameters)),
-        recent_(recent),
+        known_(known),
         jobs_(study.jobs.size()),
-        feeds_(study.feeds, fill(),
-               {study.path.parent_path(),
+        feeds_(study.feeds, filled_at(parameters_),
+               {study.path,
                 study.fidelity,
-                {parameters_, [this, controls](const std::string& price, const Setting& replaced) {
+                {parameters_,
+                 [this, controls](const std::string& price, const Setting& replaced) {
                    return controls ? priced(price, replaced)
                                    : fail("a price depends on a controller",
                                           "quantities of other parts of the study");
-                 }}}) {}
+                 }}},
+               known.feeds) {}
   PointRun(const PointRun&) = delete;
   PointRun& operator=(const PointRun&) = delete;
 
   Result<const PredictedAt*> job(std::size_t index) {
     SharedPrediction& job = jobs_[index];
-    if (!job) job = TRY(predict_at(study_, study_.jobs[index], parameters_, recent_));
+    if (!job) job = TRY(predict_at(study_, study_.jobs[index], parameters_, known_));
     return job.get();
   }
 
@@ -203,10 +189,6 @@ class PointRun {
   }
 
  private:
-  YamlFill fill() const {
-    return [this](const std::string& text) { return fill_in(text, parameters_); };
-  }
-
   Result<double> priced(const std::string& price, const Setting& replaced) {
     Setting parameters = parameters_;
     for (const auto& [name, value] : replaced) {
@@ -219,7 +201,8 @@ class PointRun {
     }
     std::pair key(price, parameters);
     if (const auto known = prices_.find(key); known != prices_.end()) return known->second;
-    PointRun run(study_, std::move(parameters), recent_, false);
+    PointRun run(study_, std::move(parameters), known_, false);
+    if (run.parameters_ == parameters_) run.jobs_ = jobs_;
     return prices_.emplace(std::move(key), TRY(run.value(price)).estimate.value).first->second;
   }
 
@@ -233,7 +216,8 @@ class PointRun {
     Provenance provenance = Provenance::kRecorded;
     const std::uint32_t ranks = TRY(job(jobs.front()))->step.layout.ranks();
     for (const std::size_t index : jobs) {
-      const step::Step& step = TRY(job(index))->step;
+      const PredictedAt& at = *TRY(job(index));
+      const step::Step& step = at.step;
       if (step.layout.ranks() != ranks)
         return fail(fmt::format("'{}' and '{}' have different numbers of ranks",
                                 study_.jobs[jobs.front()].name, study_.jobs[index].name),
@@ -245,7 +229,7 @@ class PointRun {
       takers.push_back({.name = study_.jobs[index].name,
                         .compute = step.time.value - exposed,
                         .exposed = exposed,
-                        .hidden = hidden_communication(step),
+                        .hidden = at.hidden,
                         .memory = fullest.peak.value});
       provenance = std::max(provenance, step.time.provenance);
     }
@@ -256,16 +240,15 @@ class PointRun {
 
   const Study& study_;
   Setting parameters_;
-  RecentPredictions& recent_;
+  Known& known_;
   std::map<std::pair<std::string, Setting>, double> prices_;  // controllers share them
   std::vector<SharedPrediction> jobs_;
   FeedValues feeds_;
 };
 
-Result<StudyPoint> point_at(const Study& study, const Setting& parameters,
-                            RecentPredictions& recent) {
+Result<StudyPoint> point_at(const Study& study, const Setting& parameters, Known& known) {
   StudyPoint point{.parameters = parameters};
-  PointRun run(study, parameters, recent);
+  PointRun run(study, parameters, known);
   for (std::size_t j = 0; j < study.jobs.size(); ++j) {
     const PredictedAt& at = *TRY(run.job(j));
     point.jobs.push_back(
@@ -455,7 +438,7 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
     for (std::size_t p = 0; p < points.back().size(); ++p) items.emplace_back(results.size(), p);
     results.push_back({.study = std::move(study)});
   }
-  RecentPredictions recent;
+  Known known;
   const work::Work work{.part = "points",
                         .items = items.size(),
                         .evaluate = [&](std::size_t item) -> Result<std::string> {
@@ -464,7 +447,7 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
                           // has its own.
                           const Study study =
                               TRY(read_study(results[s].study.path, results[s].study.text));
-                          const StudyPoint point = TRY(point_at(study, points[s][p], recent));
+                          const StudyPoint point = TRY(point_at(study, points[s][p], known));
                           return packed(point);
                         }};
   const std::vector<std::string> done = TRY(work::run_all(work, execution));

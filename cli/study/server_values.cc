@@ -56,7 +56,7 @@ Result<Estimate<double>> value_of(const ServedLoad& load, std::string_view name)
 
 Result<FeedRun> run_server(const YamlMap& map, const FeedContext& context) {
   // The load refers to the file.
-  const auto file = std::make_shared<const ServeFile>(TRY(read_serve(map, context.folder)));
+  const auto file = std::make_shared<const ServeFile>(TRY(read_serve(map, context.folder())));
   const auto load = std::make_shared<const ServedLoad>(TRY(serve(*file)));
   return [file, load](std::string_view name) -> Result<Term> {
     return Term{TRY(value_of(*load, name))};

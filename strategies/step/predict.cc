@@ -1,13 +1,10 @@
 #include "strategies/step/predict.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 
-#include "models/comm/scope_of_cluster.h"
 #include "models/job/program_ops.h"
-#include "models/job/roofline.h"
 #include "sim/base/check.h"
 #include "sim/graph/critical_path.h"
 #include "strategies/job_of_layout.h"
@@ -16,15 +13,13 @@
 #include "strategies/step/fit_recompute.h"
 #include "strategies/step/path_parts.h"
 #include "strategies/step/run_program.h"
+#include "strategies/step/step_interval.h"
 #include "strategies/step/work.h"
 
 namespace rehearse::step {
 namespace {
 
 using workload::Axis;
-
-/// The error of communication that a measurement covers.
-constexpr double kFastestCalibrated = 0.9, kSlowestCalibrated = 1.25;
 
 /// The communication that takes no time in a run.
 struct Free {
@@ -49,60 +44,6 @@ workload::Layout without(workload::Layout layout, const Free& free) {
       }
   if (free.sends) layout.tied_gradient = Bytes::b(0);
   return layout;
-}
-
-/// Factors on the interval of conditions for less well-known cases.
-struct Spread {
-  double fastest = 1, slowest = 1;
-};
-
-/// Mixtures of experts differ with their software: one published job took from 0.6 to 1.8 times as
-/// long with another release of it. Recipes of FP8 are among the sources of the range of kernels.
-Spread spread_of(const Spec& spec) {
-  return spec.workload.experts_per_token > 0 ? Spread{0.8, 1.25} : Spread{};
-}
-
-program::Interval computing_of(const Spec& spec, const Work& work) {
-  const Spread spread = spread_of(spec);
-  return {work.fastest * spread.fastest, work.slowest * spread.slowest};
-}
-
-/// The same after measured steps.
-program::Interval computing_of_step(const Spec& spec, const Work& work) {
-  const std::optional<Known>& known = spec.conditions.known;
-  return known && !spec.conditions.measured ? known->factors[0] : computing_of(spec, work);
-}
-
-program::Interval links_of(bool calibrated) {
-  return calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
-                    : program::Interval{job::kFastestNetwork, job::kSlowestNetwork};
-}
-
-void set_intervals(Step& step, const Spec& spec, const Work& work, bool calibrated) {
-  step.computing = computing_of_step(spec, work);
-  step.links = links_of(calibrated);
-}
-
-/// Errors of compute, of communication and of the fixed time per step are taken as independent. The
-/// fixed time may overlap communication if it is the host's or the input's.
-Estimate<Seconds> interval(const Step& step, program::Interval computing, bool calibrated,
-                           const PriceReach& network, const Conditions& conditions,
-                           Provenance provenance) {
-  const Seconds exposed = step.communication;
-  const Seconds rest = step.time.value - exposed;
-  const double down = std::hypot(rest.s() * (1 - computing.low),
-                                 std::max(exposed * (1 - step.links.low), network.down).s(),
-                                 std::min(step.fixed, exposed).s());
-  const double up = std::hypot(rest.s() * (computing.high - 1),
-                               std::max(exposed * (step.links.high - 1), network.up).s(),
-                               std::max(Seconds::s(0), conditions.most_fixed - step.fixed).s());
-  // As for ops: the provenance of 1 % of the time does not determine that of the whole.
-  if (exposed > step.time.value * 0.01)
-    provenance =
-        std::max(provenance, calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
-  const double value = step.time.value.s();
-  return {step.time.value, Seconds::s(std::max(0.0, value - down)), Seconds::s(value + up),
-          provenance};
 }
 
 /// What all runs of a layout have in common.
@@ -307,36 +248,10 @@ Status compare(Step& step, const Runner& runner) {
   return {};
 }
 
-void warn_of_regime(Step& step) {
-  const Regime& regime = step.regime;
-  if (!regime.known())
-    step.warnings.push_back(
-        {fmt::format("no measured job is like this one ({}): the interval is that of the widest "
-                     "known regime",
-                     regime.name),
-         "measure a few steps of the job, and fit the prediction to them: rehearse calibrate job"});
-  else if (step.stall > Seconds::s(0))
-    step.warnings.push_back(
-        {fmt::format("{:.0f} % of the measured runs like this one ({}) stalled, for up to {} per "
-                     "microbatch and further stage",
-                     regime.stalled * 100, regime.name, to_string(regime.stall)),
-         "measure a few steps of this plan and of one outside this regime"});
-}
-
-/// Whether the ranks of the first node reach each other over PCIe and the host.
-bool through_host(const workload::Layout& layout, const cluster::Cluster& cluster) {
-  std::vector<DeviceId> of_node;
-  for (std::uint32_t rank = 0; rank < layout.ranks(); ++rank)
-    if (cluster.devices()[rank].node == cluster.devices().front().node) of_node.emplace_back(rank);
-  const Result<comm::ClusterScope> scope = comm::scope_of(cluster, of_node);
-  return scope && scope->fabric == comm::Fabric::kHostStaged;
-}
-
-/// The interval of a step, and what it depends on. `work`: of the step's layout.
+/// The rest of a step whose value is known. `work`: of the step's layout.
 Status complete(Step& step, const Facts& facts, const Spec& spec, const cluster::Cluster& cluster,
                 const Setting& setting, const Work& work) {
   const Runner runner(spec, cluster, setting);
-  Situation situation = setting.situation;
   const Seconds all = step.time.value;
   const Seconds free = TRY(runner.time_without(
       step.layout, {.axes = {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData},
@@ -347,66 +262,13 @@ Status complete(Step& step, const Facts& facts, const Spec& spec, const cluster:
   if (step.block.launches > Seconds::s(0) && all > Seconds::s(0))
     step.host_share = facts.host / all;
   if (setting.options.counterfactuals) TRY(compare(step, runner));
-  const bool calibrated = facts.calibrated;
-  Provenance conditions = Provenance::kRecorded;
+  Provenance provenance = work.provenance;
   for (const DeviceKind& kind : setting.devices.kinds())
-    conditions = std::max(conditions, kind.conditions.provenance);
-  set_intervals(step, spec, work, calibrated);
-  step.time = interval(step, computing_of(spec, work), calibrated, facts.reach, spec.conditions,
-                       std::max(work.provenance, conditions));
-  const std::optional<Known>& known = spec.conditions.known;
-  if (!spec.conditions.measured) {
-    situation.host_share = step.host_share;
-    step.regime = regime_of(situation);
-    step.stall = stall_of(step.regime, step.layout);
-    const Estimate<Seconds> unmeasured =
-        with_host(widened(step.time, step.regime.factors), step.host_share, spec.conditions.host);
-    const bool seen = known && std::find(known->regimes.begin(), known->regimes.end(),
-                                         step.regime.name) != known->regimes.end();
-    step.time = unmeasured;
-    if (known) {
-      step.time =
-          interval_of(step.time, shares_of(step, spec.conditions, situation.nodes > 1), *known);
-      if (!seen) step.time = widened(step.time, beyond_factors(step.regime));
-      // Measured steps do not make any step less certain.
-      step.time.low = std::max(step.time.low, unmeasured.low);
-      step.time.high = std::min(step.time.high, unmeasured.high);
-    }
-    const Seconds median =
-        median_stall(step.regime, step.layout, spec.conditions.host, situation.whole_gradients);
-    // A run that does not stall, and one that stalls for longer than the median.
-    if ((!known || median > Seconds::s(0)) && !step.regime.nearly_all_stall())
-      step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
-    step.time.high += std::max(Seconds::s(0), step.stall - median);
-    if (!seen || step.stall > Seconds::s(0)) warn_of_regime(step);
-  }
-  if (calibrated && through_host(step.layout, cluster))
-    step.warnings.push_back(
-        {fmt::format(
-             "collectives of {} over PCIe: the board and settings of a machine decide their times, "
-             "and few machines were measured",
-             cluster.devices().front().model),
-         "state the rate that nccl-tests reach on this machine: intra_node: {kind: pcie, rate: "
-         "…}"});
-  if (spec.workload.experts_per_token > 0)
-    step.warnings.push_back(
-        {"mixture of experts: its speed depends on the software release; published jobs took from "
-         "0.8 to 1.4 times as long as predicted, and four of 51 about twice as long",
-         "measure a few steps of the job on the smallest number of devices that holds it, and fit "
-         "the prediction to them: rehearse calibrate job"});
-  if (const memory::StageMemory& most = memory::fullest(step.memory);
-      most.fit != memory::Fit::kFits)
-    step.warnings.push_back(
-        {fmt::format("memory: {} of {} on {}: {}", to_string(most.peak.value),
-                     to_string(most.device.usable), most.device.name,
-                     memory::kFitNames[static_cast<int>(most.fit)]),
-         most.fit == memory::Fit::kDoesNotFit
-             ? "change the plan as in `remedies`, or search one that fits with rehearse plan"
-             : "measure the peak of a step on the device, as counted by its allocator"});
-  if (const auto too_much = step.host_memory ? step.host_memory->too_much() : std::nullopt)
-    step.warnings.push_back(
-        {fmt::format("memory: {} of {}: does not fit", *too_much, step.host_memory->node),
-         "keep less state off the devices, or take nodes with more"});
+    provenance = std::max(provenance, kind.conditions.provenance);
+  set_errors(step, spec, work, facts.calibrated);
+  set_interval(step, spec, work, setting.situation,
+               {.prices = facts.reach, .calibrated = facts.calibrated, .provenance = provenance});
+  add_warnings(step, spec, cluster, facts.calibrated);
   return {};
 }
 
@@ -490,7 +352,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     step.job = std::move(run->job);
     step.lowered = std::move(run->lowered);
     step.timeline = std::move(run->timeline);
-    set_intervals(step, spec, work, is_calibrated(step.lowered));
+    set_errors(step, spec, work, is_calibrated(step.lowered));
   }
   step.memory = TRY(memory_on(step.layout, cluster));
   step.host_memory = host_memory(step.layout, cluster);

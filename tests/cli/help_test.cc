@@ -67,7 +67,7 @@ fs::path workplace() {
   return folder;
 }
 
-TEST_CASE("help of each command begins with examples, and they run") {
+TEST_CASE("help of each command begins with examples, and they run", "[long]") {
   // These need a GPU, PyTorch, logs of nccl-tests, a folder of pairs or an interrupt, and have tests of
   // their own.
   const std::set<std::string> elsewhere = {"bench-gpu", "profile", "calibrate nccl", "prove",

@@ -342,7 +342,7 @@ TEST_CASE("a budget that no option meets gives the nearest option") {
   CHECK(unpriced.errors.find("has no price") != std::string::npos);
 }
 
-TEST_CASE("recommend: steps of millions of ops need seconds, and less than 768 MiB") {
+TEST_CASE("recommend: steps of millions of ops need seconds, and less than 768 MiB", "[long]") {
   // Thousands of microbatches: 9 s and 0.3 GiB. Runs of all of them took more than ten minutes.
   // Deep pipelines on 2,048 GPUs: 13 s and 0.5 GiB. It was 1.0 GiB when plans kept their runs.
   const std::vector<std::string> of[] = {{"--counts", "2"},

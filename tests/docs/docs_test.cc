@@ -158,7 +158,9 @@ std::size_t check_commands(const std::string& language, const std::string& varia
   return checked;
 }
 
-TEST_CASE("commands print the output on the pages") { CHECK(check_commands("console") > 0); }
+TEST_CASE("commands print the output on the pages", "[long]") {
+  CHECK(check_commands("console") > 0);
+}
 
 TEST_CASE("commands under mpirun print the output on the pages") {
   if (std::system("command -v mpirun >/dev/null 2>&1") != 0 || !work::check_mpi()) {
@@ -170,7 +172,7 @@ TEST_CASE("commands under mpirun print the output on the pages") {
                        "OMPI_MCA_rmaps_base_oversubscribe=1; ") > 0);
 }
 
-TEST_CASE("the page of studies is the output of the command") {
+TEST_CASE("the page of studies is the output of the command", "[long]") {
   const fs::path page = test::source_file("docs/studies.md");
   const fs::path made = test::scratch_folder() / "studies.md";
   output_of(fmt::format("rehearse study studies --format markdown -o '{}'", made.string()));

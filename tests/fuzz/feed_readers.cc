@@ -84,8 +84,9 @@ void study(std::string_view bytes) {
   const auto unpriced = [](const std::string&, const cli::Setting&) -> Result<double> {
     return fail("no part of a study is priced here");
   };
+  cli::KnownRuns<cli::SharedFeedRun> known;
   cli::FeedValues values(read->feeds, fill,
-                         {{}, step::Fidelity::kClosed, {points.front(), unpriced}});
+                         {{}, step::Fidelity::kClosed, {points.front(), unpriced}}, known);
   for (const cli::FeedTemplate& feed : read->feeds) {
     // The functions that take little time, one per kind; pipelines are only read.
     for (const std::string_view function : {"hit_ratio", "cut", "memory_share", "cycles",

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
 
@@ -21,6 +23,14 @@ inline Json study_json(const std::string& text, int code = 0) {
   Json json = document(run_study(text, {"--format", "json"}), code);
   check_values(json, "tolerance");
   return json;
+}
+
+/// The value of a measure at a point of the document.
+inline double measured(const Json& point, const std::string& name) {
+  for (const Json& one : point["measured"])
+    if (one["name"] == name) return one["got"]["value"];
+  FAIL("no measure " << name);
+  return 0;
 }
 
 }  // namespace rehearse::test

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { browser, folder, recording, settled, source } from "./pages.mjs";
+import { browser, folder, settled, source } from "./browser.mjs";
 
 const started = [];
 /// Starts the command, and opens its page; fails the test on an error in it, or where it asks another host.
@@ -37,7 +37,7 @@ async function live(words, options = {}) {
 const state = (page, pattern) => page.waitForFunction(([text, flags]) => new RegExp(text, flags).test(document.querySelector(".state").textContent), [pattern.source, pattern.flags], { timeout: 120_000 });
 const answered = (page) => state(page, /^Answered (message by message|with the timeline)\.$/);
 const heading = (page) => page.textContent(".answer h1");
-const job = "examples/jobs/llama3_8b_lora.yaml";
+const job = "examples/jobs/llama3_8b_lora.yaml", recording = "examples/recordings/three_steps.json";
 
 const tests = {
   async "a slider changes the answer: first by closed forms, then message by message"() {

@@ -1,7 +1,8 @@
 // Draws the pictures of the documentation.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { close, large, open, rented, settled, simulated, source } from "./pages.mjs";
+import { settled, source } from "./browser.mjs";
+import { close, large, open, rented, simulated } from "./pages.mjs";
 
 export async function pictures() {
   const images = join(source, "docs/images");

@@ -1,12 +1,12 @@
 // The page in a browser: headless Chromium, driven by playwright-core.
 //   node test/run.mjs REHEARSE [--update]
-// REHEARSE is the built program. --update draws the pictures of the documentation anew. Ends with 77,
-// and says why, where something that is needed is missing.
+// REHEARSE is the built program. --update draws the pictures of the documentation anew.
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fixtures from "./fixtures.mjs";
-import { browser, close, edited, folder, large, open, pageOf, recording, rented, replayed, seen, settled, simulated, source, titles, written } from "./pages.mjs";
+import { browser, folder, settled, source } from "./browser.mjs";
+import { close, edited, large, open, pageOf, recording, rented, replayed, seen, simulated, titles, written } from "./pages.mjs";
 import { pictures } from "./pictures.mjs";
 import { shownPages, tests as ofShown } from "./shown.mjs";
 
@@ -41,7 +41,7 @@ const tests = {
   },
 
   async "a server has its latency against load, and a search for one the settings"() {
-    const page = await open(await written("served", "simulate", "examples/jobs/serve_llama3_70b.yaml"));
+    const page = await open(await written("simulate", "examples/jobs/serve_llama3_70b.yaml"));
     assert.deepEqual(await titles(page), ["How does latency grow with load?", "Does it fit?", "Why should I believe it?", "Reproduce"]);
     assert.equal(await page.locator("#load .chart svg").count(), 2);
     assert.equal(await page.locator("#load tbody tr").count(), 8);
@@ -49,7 +49,7 @@ const tests = {
     assert.match(await page.textContent("#fit"), /keys and values/);
     assert.doesNotMatch(await page.textContent("#report"), /undefined|NaN/);
     await close(page);
-    const search = await open(await written("settings", "plan", "examples/jobs/serve_llama3_8b_search.yaml"));
+    const search = await open(await written("plan", "examples/jobs/serve_llama3_8b_search.yaml"));
     assert.match(await search.textContent("#options"), /Time per output token against device time/);
     assert.match(await search.textContent("#options tbody"), /tensor 2, max num batched tokens 512/);
     assert.doesNotMatch(await search.textContent("#report"), /undefined|NaN/);
@@ -246,7 +246,7 @@ const tests = {
   },
 
   async "pages that the program writes: plan, recommend, check, and jobs on the same devices"() {
-    const plan = await open(await written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml", "--fidelity", "closed"));
+    const plan = await open(await written("plan", "examples/jobs/gpt2_xl_search.yaml", "--fidelity", "closed"));
     assert.deepEqual((await titles(plan)).slice(0, 2), ["Which should I take?", "Where does a step go?"]);
     assert.match(await plan.textContent("h1"), /gpt2_xl on 8 × a100_sxm4_40.*data \d.*per step/);
     assert.ok(await plan.locator(".options tbody tr").count() >= 10);
@@ -262,25 +262,25 @@ const tests = {
     await close(rent);
 
     const before = "examples/recordings/gate_before.json", after = "examples/recordings/gate_after.json";
-    const gate = await open(await written("gate", "check", "--baseline", before, "--candidate", after));
+    const gate = await open(await written("check", "--baseline", before, "--candidate", after));
     assert.deepEqual((await titles(gate))[0], "What changed?");
     assert.match(await gate.textContent("[aria-label=Verdicts] tbody"), /step time/);
     assert.ok(await gate.locator("[aria-label^=Ops] tbody tr").count() > 0);
     await close(gate);
     const runs = Array.from({ length: 12 }, (_, i) => (i < 6 ? before : after));
-    const history = await open(await written("history", "check", "--history", ...runs));
+    const history = await open(await written("check", "--history", ...runs));
     assert.match(await history.textContent("h1"), /12 runs in 2 segments/);
     assert.doesNotMatch(await history.textContent("h1"), /ops? changed/);
     assert.equal(await history.locator("#changed svg circle").count(), 12);
     assert.equal(await history.locator("[aria-label^=Segments] tbody tr").count(), 2);
     await close(history);
-    const predictions = await open(await written("predictions", "check", "--predictions", "examples/recordings"));
+    const predictions = await open(await written("check", "--predictions", "examples/recordings"));
     assert.match(await predictions.textContent("[aria-label=Verdicts] tbody"), /three_steps\.json/);
     assert.doesNotMatch(await predictions.textContent("h1"), /ops? changed/);
     await close(predictions);
 
-    for (const path of [await written("shared", "simulate", "examples/sharing/bert.yaml", "--share-with", "examples/sharing/resnet.yaml"),
-      await written("replayed-shared", "replay", recording, "--share-with", recording)]) {
+    for (const path of [await written("simulate", "examples/sharing/bert.yaml", "--share-with", "examples/sharing/resnet.yaml"),
+      await written("replay", recording, "--share-with", recording)]) {
       const page = await open(path);
       assert.equal((await titles(page))[0], "What does each lose?");
       assert.equal(await page.locator("#tenants tbody tr").count(), 2);
@@ -311,7 +311,7 @@ const tests = {
     const text = readFileSync(join(source, "examples/recordings/three_steps.json"), "utf8");
     assert.ok(text.includes('"gemm_128x128"'));
     writeFileSync(recording, text.replaceAll('"gemm_128x128"', name));
-    for (const path of [await written("hostile", "replay", recording), pageOf("hostile-check", fixtures.check()),
+    for (const path of [await written("replay", recording), pageOf("hostile-check", fixtures.check()),
       pageOf("hostile-simulate", fixtures.simulate(), { answer: fixtures.hostile, timeline: fixtures.timeline(160, [fixtures.hostile]) })]) {
       const page = await open(path);
       assert.equal(await page.evaluate(() => window.hacked), undefined);
