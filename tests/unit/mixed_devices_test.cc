@@ -161,7 +161,8 @@ TEST_CASE("replicas on faster devices wait, and the waiting shows") {
 
 TEST_CASE("a tensor-parallel group waits for its slower members") {
   const Spec spec = spec_of({.tensor = 2});
-  const Step slow = test::predicted(spec, cluster_of({kV100, kV100})),
+  // Collectives of V100 on several nodes have the start-ups of NCCL, whatever the network takes.
+  const Step slow = test::predicted(spec, cluster_of({kV100}, 2)),
              mixed = test::predicted(spec, cluster_of({kA100, kV100}));
   CHECK(mixed.time.value.s() == Approx(slow.time.value.s()).epsilon(0.01));
   CHECK(mixed.occupancy.bubble > mixed.time.value * 0.1);
