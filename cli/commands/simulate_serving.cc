@@ -273,7 +273,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   d["saturated"] = saturated(load, limits.capacity);
   d.show("capacity", "saturated throughput", Quantity(limits.capacity, unit::kRate));
   d.show("", "based on", load.price.sources());
-  d.show("", "", file.notes);
+  for (const std::string& note : file.notes) d.line(note);
   return d;
 }
 

@@ -68,7 +68,7 @@ struct ServeFile {
   std::optional<ReplicaScaling> scaling = {};
   std::vector<serving::Request> requests;
   std::int64_t in_flight = 0;  ///< at most, over all replicas; 0: any number
-  bool closed = false;  ///< a request is sent when another ends, after its think time
+  bool closed = false;         ///< a request is sent when another ends, after its think time
   std::optional<ServingSlo> slo;
   std::size_t devices = 1;                  ///< that the plan uses, in both pools
   std::size_t in_cluster = 1, in_node = 1;  ///< devices
