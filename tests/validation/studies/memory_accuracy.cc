@@ -267,7 +267,8 @@ class Measurer {
   /// Tables of measured peaks, as `rehearse validate` judges them.
   Status peaks() {
     if (!fs::exists(peaks_)) return {};
-    const Result<Judgement> judged = judge(std::span(&peaks_, 1), [](double) { return true; });
+    const MeasuredFiles files = TRY(measured_files(std::span(&peaks_, 1)));
+    const Result<Judgement> judged = judge(files, {});
     if (!judged) return forward(judged);
     const auto in_gib = [](double value) { return Bytes::gib(value); };
     for (const JudgedCase& each : judged->cases) {
