@@ -184,6 +184,10 @@ std::string nccl_log() {
         "#  Rank  {0} Group  0 Pid   1 on   host1 device  {0} [0000:0{0}:00] NVIDIA "
         "A100-SXM4-80GB\n",
         rank);
+  text +=
+      "#       size         count      type   redop    root     time   algbw   busbw  #wrong     "
+      "time   "
+      "algbw   busbw  #wrong\n";
   for (double size = 1024; size <= 268435456; size *= 2)
     text += fmt::format("{:.0f} {:.0f} float sum -1 {:.2f} 1.00 1.75 0 {:.2f} 1.00 1.75 0\n", size,
                         size / 4, 14 + size / 100e3, 13 + size / 100e3);
@@ -211,7 +215,8 @@ TEST_CASE("each prediction says how it was computed, and names options that its 
                                 "help",      "completion", "doctor",  "live"};
   const std::string sweep = test::write_scratch("steps.csv",
                                                 "profile,batch,step_time_ms,memory_mib\n"
-                                                "7g.40gb,1,10.0,2600\n7g.40gb,64,34.0,9000\n")
+                                                "7g.40gb,1,10.0,2600\n7g.40gb,16,11.0,2700\n"
+                                                "7g.40gb,32,18.0,2900\n7g.40gb,64,34.0,9000\n")
                                 .string();
   const std::string pair =
       test::write_scratch("pair.yaml",

@@ -273,8 +273,9 @@ class Measurer {
   /// Tables of measured peaks, as `rehearse validate` judges them.
   Status peaks() {
     if (!fs::exists(peaks_)) return {};
-    const fs::path files[] = {peaks_, kept_file("published_jobs.csv")};
-    const Result<Judgement> judged = judge(files, [](double) { return true; });
+    const fs::path paths[] = {peaks_, kept_file("published_jobs.csv")};
+    const MeasuredFiles files = TRY(measured_files(paths));
+    const Result<Judgement> judged = judge(files, {});
     if (!judged) return forward(judged);
     const auto in_gib = [](double value) { return Bytes::gib(value); };
     for (const JudgedCase& each : judged->cases) {

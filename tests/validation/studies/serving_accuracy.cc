@@ -69,7 +69,8 @@ Result<ServingAccuracy> measure_serving_accuracy(const fs::path& data) {
   const fs::path folder = TRY(converted(data));
   if (!fs::exists(folder / "serving")) return ServingAccuracy{};
   const fs::path files[] = {folder / "serving"};
-  Judgement judgement = TRY(judge(files, {}));
+  const MeasuredFiles measured = TRY(measured_files(files));
+  Judgement judgement = TRY(judge(measured, {}));
   std::map<std::string, std::vector<double>> errors;
   for (const fs::directory_entry& entry : fs::directory_iterator(files[0])) {
     const CsvTable table = TRY(CsvTable::load(entry.path()));
