@@ -165,11 +165,9 @@ void Scheduler::continue_rows(bool decoding, bool chunks) {
 }
 
 std::size_t Scheduler::first_to_lose() const {
-  const auto loads = [&](const Row& row) { return row.ready > now_; };
   std::size_t last = running_.size() - 1;
-  while (loads(running_[last])) --last;
   for (std::size_t i = last; rules_.by_priority && i-- > 0;)
-    if (!loads(running_[i]) && priority(running_[i]) > priority(running_[last])) last = i;
+    if (priority(running_[i]) > priority(running_[last])) last = i;
   return last;
 }
 
@@ -220,7 +218,11 @@ bool Scheduler::make_room(std::size_t& row, std::int64_t tokens) {
                       ? names_of(requests_, out.request, turn ? std::max(parts, prompt) : parts)
                       : names_from(out.request, {}, parts);
       out.left_tokens = std::min(out.cached, parts * rules_.prefix_tokens);
-      left.assign(out.names.begin(), out.names.begin() + parts);
+      // What has not arrived yet stays where it was.
+      const bool loads = rules_.prefix_cache && out.ready > now_;
+      left.assign(out.names.begin(),
+                  out.names.begin() +
+                      (loads ? static_cast<std::int64_t>(out.holding.shared.size()) : parts));
     }
     blocks_.leave(left, out.holding, now_);
     budget_ += out.in_step;

@@ -10,7 +10,8 @@
 //    highest number, even if the step held it, and it goes before its equals.
 //  - The blocks of a conversation's turn stay in the prefix cache for the next one, with its answer.
 //  - A request that finds its first tokens in a tier (tiers.h) gets a row and blocks, and computes the
-//    others when these have arrived. It cannot lose its blocks before.
+//    others when these have arrived. It may lose its blocks before, or two requests that took turns
+//    in loading and losing would go on for ever.
 //  - A request whose prompt another server computed gets blocks for it as soon as there are, before
 //    its keys and values arrive, and runs as soon as there is a row (pools.h). No blocks are promised
 //    while a request waits that was preempted.
