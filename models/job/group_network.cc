@@ -301,7 +301,7 @@ Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
   if (algorithms.empty()) algorithms.push_back(usual_algorithm(kind));
   for (const Algorithm algorithm : algorithms) {
     ScheduleKey key = key_of(kind, algorithm, devices);
-    if (group.calibrated->cube_mesh) {
+    if (group.calibrated->cube_mesh && key.per_node == key.ranks) {
       for (const std::uint32_t place : places_on_node(devices)) key.cube = key.cube * 9 + place + 1;
       // Every other collective is priced as one pass around the rings.
       if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kBarrier)

@@ -1,4 +1,6 @@
 // study: cost, energy, carbon and stalls of jobs, and the two studies of them.
+#include <cmath>
+
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -74,8 +76,9 @@ TEST_CASE("study: gain or loss of GPUs that share nodes") {
     CHECK(value["low"].get<double>() <= value["high"].get<double>());
     return value["value"].get<double>();
   };
-  // NVLink is worth more than a share of 25 Gbit/s; alone, an instance is joined by its network.
-  CHECK(got("{instance: p3.16xlarge, count: 2}", "{data: 16}") < 0);
+  // NVLink is worth more than a share of 25 Gbit/s where an instance alone is joined by its network. Over
+  // two, sums are as long either way: what is left of a step of 179 ms are the ways from GPUs to the NIC.
+  CHECK(std::abs(got("{instance: p3.16xlarge, count: 2}", "{data: 16}")) < 0.5e-3);
   CHECK(got("{instance: p3.16xlarge, count: 1}", "{data: 8}", 128) < 0);
   // Nobody shares a node, or there is nobody else.
   CHECK(got("{instance: p3.2xlarge, count: 4}", "{data: 4}") == 0);
