@@ -28,7 +28,7 @@ struct PartScale {
 Result<PartScale> read_scale(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const auto no = [&](const std::string& problem, const std::string& expected) {
-    return fail(fmt::format("--scale {}: {}", text, problem), expected);
+    return fail(fmt::format("{}: {}", text, problem), expected);
   };
   if (colon == std::string::npos) return no("has no factor", "such as kernel=attention*:0.5");
   const std::string_view what = trim(std::string_view(text).substr(0, colon));
@@ -61,9 +61,13 @@ Result<cluster::Cluster> on_network(const cluster::Cluster& cluster, const std::
 
 }  // namespace
 
+Status check_scale(const std::string& text) {
+  TRY(read_scale(text));
+  return {};
+}
+
 Status apply(const JobChanges& changes, JobFile& file) {
-  if (!changes.network.empty())
-    file.cluster = TRY(on_network(file.cluster, changes.network));
+  if (!changes.network.empty()) file.cluster = TRY(on_network(file.cluster, changes.network));
   for (const std::string& text : changes.scale) {
     const PartScale scale = TRY(read_scale(text));
     switch (scale.target) {

@@ -16,8 +16,9 @@ struct JobChanges {
   bool any() const { return !scale.empty() || !network.empty(); }
 };
 
-/// Changes the job. Fails on an edit or a link that cannot be read, on a factor out of range, and where
-/// the job has no network.
+/// Whether an edit of `scale` can be read.
+Status check_scale(const std::string& text);
+/// Changes the job. Fails on a link that cannot be read, and where the job has no network.
 Status apply(const JobChanges& changes, JobFile& file);
 /// Fails if a pattern names no operation of the layout.
 Status match(const JobChanges& changes, const workload::Layout& layout);

@@ -89,7 +89,11 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
             "TARGET:FACTOR, multiply times of the job by FACTOR, and show the step without that; "
             "targets: kernel or kernel=PATTERN (operations by name; * matches any text), host "
             "(launches), collective (messages)")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        const Status ok = check_scale(text);
+        return ok ? std::string() : to_string(ok.error());
+      });
   add_value(command, "--network", "LINK", options.changes.network,
             "latency=5us,rate=100GB/s, or a link file: what a device has between nodes, instead of "
             "the job's network");

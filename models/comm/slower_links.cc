@@ -99,20 +99,23 @@ Result<Cluster> with_network(const Cluster& cluster, const cluster::PointToPoint
       cluster.route(cluster.nodes()[0].devices.front(), cluster.nodes()[1].devices.front());
   std::optional<ByteRate> rate;
   Seconds between = Seconds::s(0), within = Seconds::s(0);
+  double hops = 0;  // between nodes
   for (const HopId hop : route.hops) {
     const cluster::Link& on = cluster.links()[Cluster::link_of(hop).index()];
     const auto& a = cluster.vertices()[on.a.index()].node;
     const LinkType& type = cluster.link_types()[on.type];
     const bool inside = a && a == cluster.vertices()[on.b.index()].node;
     (inside ? within : between) += type.latency;
-    if (!inside) rate = rate ? std::min(*rate, type.rate) : type.rate;
+    if (inside) continue;
+    ++hops;
+    rate = rate ? std::min(*rate, type.rate) : type.rate;
   }
   if (!rate) return fail("the first two nodes have no link between them", "a network");
   if (link.latency < within)
-    return fail(fmt::format("a network with a latency of {}: that is less than that of the links within both nodes, {}",
+    return fail(fmt::format("a network with a latency of {}: that is less than that of the links "
+                            "within both nodes, {}",
                             to_string(link.latency), to_string(within)),
                 "the latency from one device to another");
-  const double hops = static_cast<double>(route.hops.size());
   const Seconds latency = link.latency - within;
   return with_types(cluster, [&, faster = link.rate / *rate](LinkType& type, bool inside) {
     if (inside) return false;

@@ -474,8 +474,7 @@ class Flusher {
 /// it did not open, use all that its limit allows, or change its root. False if the kernel has no such
 /// call: then an open file could be closed by the program, and its number mean another file.
 bool has_own_descriptors() {
-  constexpr unsigned kUnshare = 2;  // CLOSE_RANGE_UNSHARE
-  return ::syscall(SYS_close_range, 0U, ~0U, kUnshare) == 0;
+  return ::syscall(SYS_close_range, 0U, ~0U, 2U /* CLOSE_RANGE_UNSHARE */) == 0;
 }
 
 }  // namespace
