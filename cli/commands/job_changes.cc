@@ -9,6 +9,7 @@
 #include "cli/commands/name_option.h"
 #include "cli/commands/networking.h"
 #include "models/comm/slower_links.h"
+#include "sim/base/largest.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/cluster/point_to_point.h"
@@ -46,7 +47,7 @@ Result<PartScale> read_scale(const std::string& text) {
   const std::string_view number = trim(std::string_view(text).substr(colon + 1));
   const std::optional<double> factor = parse_number<double>(number);
   const double least = scale.target == JobPart::kKernel ? 0 : 0.001;
-  if (!factor || !(*factor >= least) || *factor > 1000)
+  if (!factor || !(*factor >= least) || *factor > 1000 || !range_missed<double>(*factor).empty())
     return no(fmt::format("'{}' is not a factor", number),
               fmt::format("a number from {:g} to 1000", least));
   scale.factor = *factor;

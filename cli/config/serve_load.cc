@@ -185,9 +185,9 @@ Status draw_requests(const YamlMap& load, const std::filesystem::path& folder, S
 std::optional<Seconds> duration_in(const YamlMap& map, std::string_view key, Seconds least,
                                    Seconds most) {
   const auto time = map.optional<Seconds>(key);
-  if (time && !(least <= *time && *time <= most))
-    map.report(key, "is out of range", fmt::format("{} to {}", to_string(least), to_string(most)));
-  return time;
+  if (!time || (least <= *time && *time <= most)) return time;
+  map.report(key, "is out of range", fmt::format("{} to {}", to_string(least), to_string(most)));
+  return {};
 }
 
 Status read_load(const YamlMap& load, const std::filesystem::path& folder, ServeFile& file) {

@@ -13,6 +13,7 @@
 
 #include "profiler/replay/batch_requests.h"
 #include "profiler/replay/slow_ranks.h"
+#include "sim/base/largest.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/program/rank_builder.h"
@@ -37,7 +38,7 @@ Result<std::pair<Selector, std::string_view>> split_edit(std::string_view text,
 Result<double> parse_factor(std::string_view text) {
   const std::string_view number = trim(text);
   const std::optional<double> factor = parse_number<double>(number);
-  if (!factor || !(*factor >= 0) || *factor > 1e6)
+  if (!factor || !(*factor >= 0) || *factor > 1e6 || !range_missed<double>(*factor).empty())
     return fail(fmt::format("'{}' is not a factor", number), "a number from 0 to 1e6, such as 0.5");
   return *factor;
 }

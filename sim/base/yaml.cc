@@ -5,17 +5,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
-#include <sstream>
 #include <type_traits>
 
 #include <fmt/core.h>
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "sim/base/file.h"
 #include "sim/base/largest.h"
 #include "sim/base/plain_number.h"
 #include "sim/base/text.h"
+#include "sim/base/yaml_documents.h"
 #include "sim/base/yaml_schema.h"
 
 namespace rehearse {
@@ -49,6 +48,10 @@ struct YamlFile::Document {
   }
 };
 
+namespace {
+std::string key_of(const YAML::Node& key) { return key.IsScalar() ? key.Scalar() : "?"; }
+}  // namespace
+
 struct YamlMap::State {
   /// A mapping as written in the file.
   struct Layer {  // NOLINT(bugprone-exception-escape): assigning a YAML::Node may throw
@@ -62,6 +65,17 @@ struct YamlMap::State {
       for (const auto& entry : node)
         if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.second;
       return YAML::Node(YAML::NodeType::Undefined);
+    }
+    /// Whether several keys at the root are all unlike the known ones. Such a file is of another
+    /// kind, and may hold secrets: its words are not repeated.
+    template <class OtherOf>
+    bool foreign(std::span<const std::string_view> known, const OtherOf& other_of) const {
+      if (!path.empty() || node.size() < 2) return false;
+      return std::all_of(node.begin(), node.end(), [&](const auto& entry) {
+        const std::string key = key_of(entry.first);
+        return std::ranges::find(known, key) == known.end() && !nearest(key, known) &&
+               other_of(key).empty();
+      });
     }
   };
 
@@ -390,12 +404,18 @@ void YamlMap::no_other_keys(const std::function<std::string(std::string_view)>& 
   std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
+  const auto other_of = [&](const std::string& key) { return elsewhere ? elsewhere(key) : ""; };
   for (const State::Layer& layer : state_->layers) {
+    if (layer.foreign(known, other_of)) {
+      state_->document->report(layer.node.Mark(), "", "has none of the keys of such a file",
+                               suggest("", known), "");
+      continue;
+    }
     std::vector<std::string> seen;
     for (const auto& entry : layer.node) {
-      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+      const std::string key = key_of(entry.first);
       if (std::ranges::find(known, key) == known.end()) {
-        const std::string other = elsewhere ? elsewhere(key) : "";
+        const std::string other = other_of(key);
         state_->document->report(
             entry.first.Mark(), layer.path_of(key), "unknown key",
             other.empty() ? suggest(key, known) : fmt::format("did you mean '{}'?", other), "");
@@ -414,54 +434,6 @@ void YamlMap::report(std::string_view key, std::string problem, std::string expe
   state_->document->report(mark, state_->path_of(key), std::move(problem), std::move(expected),
                            std::move(nearest));
 }
-
-namespace {
-
-/// Counts the documents that the parser begins.
-class DocumentStarts : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override { last_ = mark; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-  const YAML::Mark& last() const { return last_; }
-
- private:
-  YAML::Mark last_;
-};
-
-/// Whether text may follow the first document. Without marks of documents and directives, a block
-/// mapping that begins in column 0 goes on to the end of the text, or the parser has thrown.
-bool may_end_early(const std::string& text, const YAML::Node& root) {
-  static constexpr std::string_view kMarks[] = {"---", "...", "\n%", {"\0", 1} /* in UTF-16 */};
-  for (const std::string_view mark : kMarks)
-    if (text.find(mark) != text.npos) return true;
-  if (!root.IsMap() || root.size() == 0 || root.Style() != YAML::EmitterStyle::Block) return true;
-  const YAML::Node first = root.begin()->first;
-  return !first.IsScalar() || first.Mark().column != 0;
-}
-
-/// The start of a second document. YAML::LoadAll does not end if the parser stops at text that
-/// belongs to no document, so the parser is asked for only two documents. It takes as long to find
-/// them as to read the first, `root`, so it is asked only where there may be a second.
-std::optional<YAML::Mark> after_first_document(const std::string& text, const YAML::Node& root) {
-  if (!may_end_early(text, root)) return std::nullopt;
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  DocumentStarts starts;
-  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return std::nullopt;
-  return starts.last();
-}
-
-}  // namespace
 
 std::string yaml_quoted(std::string_view text) {
   std::string safe = "\"";
@@ -483,7 +455,7 @@ Result<YamlFile> YamlFile::parse(const std::string& text, std::string name) {
   document->name = std::move(name);
   try {
     document->root = YAML::Load(text);
-    if (const std::optional<YAML::Mark> rest = after_first_document(text, document->root)) {
+    if (const std::optional<YAML::Mark> rest = second_document(text, document->root)) {
       document->report(*rest, "", "is a second YAML document, or text after the first",
                        "one document in a file", "");
       return tl::unexpected(Error{std::move(document->diagnostics)});

@@ -67,6 +67,7 @@ TEST_CASE("changes of a job that mean nothing are refused") {
   refused({"simulate", job, "--scale", "kernl:2"}, "did you mean 'kernel'?", 2);
   refused({"simulate", job, "--scale", "host=a:2"}, "only kernels have names", 2);
   refused({"simulate", job, "--scale", "kernel:-1"}, "a number from 0 to 1000", 2);
+  refused({"simulate", job, "--scale", "kernel:1e-320"}, "is not a factor", 2);
   refused({"simulate", job, "--scale", "host:0"}, "a number from 0.001 to 1000", 2);
   refused({"simulate", job, "--scale", "kernel=convolution:2"}, "one of activation");
   refused({"simulate", job, "--network", "latency=1ns,rate=5GB/s"}, "from one device to another");

@@ -84,6 +84,22 @@ TEST_CASE("a misspelt required key is suggested") {
         "job.yaml:1:1: latncy: unknown key; did you mean 'latency'?");
 }
 
+TEST_CASE("words of a file of another kind are not repeated") {
+  const YamlFile file = parsed("root:x: 0\nsecret: word\n");
+  const YamlMap root = file.root();
+  root.optional<Seconds>("latency");
+  root.no_other_keys();
+  CHECK(errors_of(file) == "job.yaml:1:1: has none of the keys of such a file; one of latency");
+
+  const YamlFile typing = parsed("latncy: 5 us\nsecret: word\n");
+  const YamlMap mistyped = typing.root();
+  mistyped.optional<Seconds>("latency");
+  mistyped.no_other_keys();
+  CHECK(errors_of(typing) ==
+        "job.yaml:1:1: latncy: unknown key; did you mean 'latency'?\n"
+        "job.yaml:2:1: secret: unknown key; one of latency");
+}
+
 TEST_CASE("a value of another shape is an error") {
   const YamlFile file = parsed("a: [1, 2]\nb: {c: 1}\nd: 3\n");
   const YamlMap root = file.root();

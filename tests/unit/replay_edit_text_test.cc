@@ -43,7 +43,7 @@ TEST_CASE("a factor follows the last colon") {
   CHECK(parse_scale("gpu: 1e6 ")->factor == 1e6);
   CHECK(error_of(parse_scale("gpu")) ==
         "'gpu' has no FACTOR; TARGET:FACTOR or TARGET=PATTERN:FACTOR");
-  for (const char* wrong : {"-1", "nan", "inf", "1e7", "2x", ""})
+  for (const char* wrong : {"-1", "nan", "inf", "1e7", "1e-320", "2x", ""})
     CHECK(error_of(parse_scale(fmt::format("gpu:{}", wrong))) ==
           fmt::format("'{}' is not a factor; a number from 0 to 1e6, such as 0.5", wrong));
 }
