@@ -51,9 +51,8 @@ Result<Question> read_question(const std::string& body) {
 Result<Reply> answered(const LiveSubject& subject, std::string_view path, const Question& asked) {
   if (path == "job") {
     if (!subject.save) return fail("a recording is not a job");
-    return Reply{.type = "application/yaml",
-                 .body = TRY(subject.save(asked.settings)),
-                 .file = subject.saved_as};
+    std::string job = TRY(subject.save(asked.settings));
+    return Reply{.type = "application/yaml", .body = std::move(job), .file = subject.saved_as};
   }
   LiveSubject::Answer answer = TRY(subject.answer(asked.settings, asked.fidelity));
   if (path == "report")

@@ -206,16 +206,20 @@ Estimate<double> ServedLoad::tokens_per_user() const {
 Result<ServedLoad> serve(const ServeFile& file) {
   if (file.scaling && !(file.scaling->rule.target > 0))
     return fail("`scaling` has no target", "target: the signal per replica; `plan` searches it");
+  serving::StepPrice price = TRY(serving::StepPrice::of(file.deployment));
+  serving::CacheSpace space = TRY(space_of(file));
   ServedLoad load{.file = file,
-                  .price = TRY(serving::StepPrice::of(file.deployment)),
-                  .space = TRY(space_of(file)),
+                  .price = std::move(price),
+                  .space = std::move(space),
                   .prefill = {},
                   .measures = {},
                   .replicas = {},
                   .provenance = Provenance::kInterpolated};
-  if (file.prefill)
-    load.prefill.emplace(PricedPool{TRY(serving::StepPrice::of(prefill_deployment(file))),
-                                    TRY(prefill_space_of(file))});
+  if (file.prefill) {
+    serving::StepPrice prefill_price = TRY(serving::StepPrice::of(prefill_deployment(file)));
+    serving::CacheSpace prefill_space = TRY(prefill_space_of(file));
+    load.prefill.emplace(PricedPool{std::move(prefill_price), std::move(prefill_space)});
+  }
   const Estimate<double> reach = load.reach();
   // No measured run has two pools, or tiers, and a known client.
   load.provenance = load.prefill || !load.space.tiers.empty()

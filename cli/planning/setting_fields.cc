@@ -69,8 +69,9 @@ Value flag_fields(const std::vector<ServerFlag>& flags) {
 }  // namespace
 
 Result<Value> setting_fields(const ServeFile& job) {
+  const std::vector<ServerFlag> flags = TRY(flags_of(job));
   Value fields = {{"plan", plan_fields(job.deployment.plan, job.routing)},
-                  {"flags", flag_fields(TRY(flags_of(job)))},
+                  {"flags", flag_fields(flags)},
                   {"devices", job.devices}};
   if (job.scaling) {
     fields["plan"] = {{"tensor", job.deployment.plan.tensor},
@@ -80,9 +81,10 @@ Result<Value> setting_fields(const ServeFile& job) {
     fields["scaling_rule"] = scaling_fields(*job.scaling);
   }
   if (!job.prefill) return fields;
+  const std::vector<ServerFlag> prefill_flags = TRY(flags_of(prefill_server(job)));
   const serving::Network& network = job.prefill->network;
   fields["prefill"] = {{"plan", plan_fields(job.prefill->plan, job.prefill->routing)},
-                       {"flags", flag_fields(TRY(flags_of(prefill_server(job))))},
+                       {"flags", flag_fields(prefill_flags)},
                        {"transfer",
                         {{"rate", fmt::format("{:g} GB/s", network.rate.gb_per_s())},
                          {"latency", fmt::format("{:g} us", network.latency.us())},

@@ -134,7 +134,8 @@ Result<Scale> parse_scale(std::string_view text) {
 
 Result<Timed> parse_timed(std::string_view text) {
   const auto parts = TRY(split_edit(text, "DURATION"));
-  return Timed{parts.first, TRY(parse_length(parts.second))};
+  const Seconds length = TRY(parse_length(parts.second));
+  return Timed{parts.first, length};
 }
 
 Result<MaybeTimed> parse_maybe_timed(std::string_view text) {
