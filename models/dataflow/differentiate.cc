@@ -12,10 +12,11 @@ namespace {
 class Gradients {
  public:
   explicit Gradients(Dataflow& flow) : flow_(flow), needs_(flow.values.size()) {
-    for (ValueId v = 0; v < needs_.size(); ++v) needs_[v] = flow.values[v].is_weight();
+    for (ValueId v = 0; v < needs_.size(); ++v) needs_[v] = flow.values[v].is_weight() ? 1 : 0;
     for (const Operation& op : flow.operations)
       needs_[op.result] =
-          std::ranges::any_of(op.of, [this](const Operand& o) { return needs_[o.value] != 0; });
+          std::ranges::any_of(op.of, [this](const Operand& o) { return needs_[o.value] != 0; }) ? 1
+                                                                                                : 0;
   }
 
   void run() {
@@ -49,7 +50,7 @@ class Gradients {
   }
 
   /// Adds the operation that computes the gradient of an operand, if it needs one.
-  void add(const Operand& operand, Operation op, Kind kind, std::vector<ValueId> of) {
+  void add(const Operand& operand, Operation op, Kind kind, const std::vector<ValueId>& of) {
     if (!needs_[operand.value]) return;
     op.kind = kind;
     op.of.clear();

@@ -243,8 +243,7 @@ class ConvNetMaker {
                      .backward = layer.moved(3. * double(ends.size() - 1) * in.elements())});
       add_norm_and_relu(layer, p, out);
     }
-    return add(layer.finish(numbered("join"), 1, layer.moved(out.elements())), std::move(ends),
-               out);
+    return add(layer.finish(numbered("join"), 1, layer.moved(out.elements())), ends, out);
   }
 
   const ConvNet& net_;

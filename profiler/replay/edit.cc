@@ -202,7 +202,7 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
 Seconds receive_of(const Recording& recording, const InputPipeline& edit) {
   if (edit.receive) return *edit.receive;
   if (edit.load != kLoadingRange) return Seconds::s(0);
-  return Seconds::us(recording.rank().gpu_ops.size() > 0 ? 80 : 640);
+  return Seconds::us(recording.rank().gpu_ops.empty() ? 640 : 80);
 }
 
 bool fills_cpus(const std::vector<Recording>& recordings, const InputPipeline& edit) {
