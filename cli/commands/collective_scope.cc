@@ -41,9 +41,9 @@ Result<comm::Network> parse_node_network(const std::string& text) {
   }
   if (!kind || !rate || !latency)
     return fail("kind, rate and latency are required", "infiniband,rate=200GB/s,latency=5us");
-  if (!(*rate > ByteRate::bytes_per_s(0)) || !(*latency >= Seconds::s(0)) ||
+  if (!(*rate >= cluster::kLeastLinkRate) || !(*latency >= Seconds::s(0)) ||
       !(*latency <= Seconds::s(1)))
-    return fail("out of range", "a rate above 0 B/s, a latency from 0 s to 1 s");
+    return fail("out of range", "a rate of at least 1 kB/s, a latency from 0 s to 1 s");
   return comm::Network{*kind, *rate, *latency};
 }
 

@@ -82,7 +82,7 @@ Cluster with_slower_links(const Cluster& cluster, const LinkScales& scales) {
     if (scale == 1) return false;
     // The part before the comma is the row of the catalog.
     type.name += fmt::format(", {:.3g} times as slow", scale);
-    type.rate = type.rate / scale;
+    type.rate = std::max(type.rate / scale, cluster::kLeastLinkRate);
     type.latency = std::min(type.latency * scale, Seconds::s(1));
     for (Seconds* time : {&type.message.start_up, &type.message.cost})
       *time = std::min(*time * scale, cluster::kMostMessageTime);
@@ -120,7 +120,7 @@ Result<Cluster> with_network(const Cluster& cluster, const cluster::PointToPoint
   return with_types(cluster, [&, faster = link.rate / *rate](LinkType& type, bool inside) {
     if (inside) return false;
     type.name += ", changed";
-    type.rate = type.rate * faster;
+    type.rate = std::max(type.rate * faster, cluster::kLeastLinkRate);
     type.latency = between > Seconds::s(0) ? type.latency * (latency / between) : latency / hops;
     return true;
   });

@@ -93,6 +93,8 @@ T value_of(tl::expected<T, Error>&& result) {
 ///
 ///   const JobFile job = TRY(load_job(path));
 ///   TRY(check_writable(output));
+///
+/// A call or a braced list has a TRY first or not at all: an error would not destroy the arguments before it.
 #define TRY(...) REHEARSE_TRY(REHEARSE_TRY_NAME(__COUNTER__), __VA_ARGS__)
 #define REHEARSE_TRY_NAME(number) REHEARSE_TRY_JOIN(tried_, number)
 #define REHEARSE_TRY_JOIN(a, b) a##b

@@ -52,9 +52,10 @@ const std::string* repeated_name(const std::vector<Named>& things) {
 }
 
 Status check_type(const LinkType& type) {
-  const double rate = type.rate.bytes_per_s(), latency = type.latency.s();
-  if (!std::isfinite(rate) || rate <= 0)
-    return fail(fmt::format("the rate of '{}' is out of range", type.name), "above 0 B/s");
+  const double latency = type.latency.s();
+  if (!(type.rate >= kLeastLinkRate && std::isfinite(type.rate.bytes_per_s())))
+    return fail(fmt::format("the rate of '{}' is out of range", type.name),
+                std::string(kLinkRates));
   if (!(latency >= 0 && latency <= 1))
     return fail(fmt::format("the latency of '{}' is out of range", type.name), "0 s to 1 s");
   for (const Seconds time : {type.message.start_up, type.message.cost})

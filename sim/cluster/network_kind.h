@@ -30,6 +30,9 @@ struct MessageTimes {
   friend bool operator==(const MessageTimes&, const MessageTimes&) = default;
 };
 inline constexpr Seconds kMostMessageTime = Seconds::ms(10);
+/// No link is slower: a time that divides by its rate is one of a run that ends.
+inline constexpr ByteRate kLeastLinkRate = ByteRate::bytes_per_s(1000);
+inline constexpr std::string_view kLinkRates = "at least 1 kB/s";
 inline constexpr Bytes kMostHalfRateSize = Bytes::gib(1);
 
 }  // namespace rehearse::cluster

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 2> kKeys = {"latency", "rate"};
 
 std::string out_of_range(const PointToPoint& link) {
   if (link.latency < Seconds::s(0) || link.latency > Seconds::s(1)) return "latency";
-  if (!(link.rate > ByteRate::bytes_per_s(0))) return "rate";
+  if (!(link.rate >= kLeastLinkRate)) return "rate";
   return {};
 }
 
@@ -37,7 +37,7 @@ Result<PointToPoint> load_link(const std::filesystem::path& path) {
   map->no_other_keys();
   if (latency && rate)
     if (const std::string key = out_of_range({*latency, *rate}); !key.empty())
-      map->report(key, "is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");
+      map->report(key, "is out of range", "a latency from 0 s to 1 s, a rate of at least 1 kB/s");
   TRY(file.status());
   return PointToPoint{*latency, *rate};
 }
@@ -60,7 +60,7 @@ Result<PointToPoint> parse_link(std::string_view text) {
   if (!latency || !rate) return fail("latency and rate are required", "latency=5us,rate=100GB/s");
   const PointToPoint link{*latency, *rate};
   if (const std::string key = out_of_range(link); !key.empty())
-    return fail(key + " is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");
+    return fail(key + " is out of range", "a latency from 0 s to 1 s, a rate of at least 1 kB/s");
   return link;
 }
 

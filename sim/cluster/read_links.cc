@@ -113,9 +113,9 @@ std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
   const auto latency = map.optional<Seconds>("latency");
   const auto duplex = map.choice("duplex", kDuplexNames);
   const auto source = map.optional<std::string>("source");
-  const bool bad_rate = rate && !(*rate > ByteRate::bytes_per_s(0));
+  const bool bad_rate = rate && !(*rate >= kLeastLinkRate);
   const bool bad_latency = latency && !(*latency >= Seconds::s(0) && *latency <= Seconds::s(1));
-  if (bad_rate) map.report("rate", "is out of range", "above 0 B/s");
+  if (bad_rate) map.report("rate", "is out of range", std::string(kLinkRates));
   if (bad_latency) map.report("latency", "is out of range", "0 s to 1 s");
   std::optional<LinkType> type;
   if (given)

@@ -179,8 +179,8 @@ std::optional<LinkType> over_own(const YamlMap& map, LinkType type, const std::s
   const auto latency = map.optional<Seconds>("latency");
   type.message = read_message_times(map, type.message);
   if (!rate && !latency) return type;
-  if (rate && !(*rate > ByteRate::bytes_per_s(0))) {
-    map.report("rate", "is out of range", "above 0 B/s");
+  if (rate && !(*rate >= kLeastLinkRate)) {
+    map.report("rate", "is out of range", std::string(kLinkRates));
     return std::nullopt;
   }
   type.name = name;

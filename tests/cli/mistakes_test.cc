@@ -154,6 +154,22 @@ TEST_CASE("numbers out of range are refused at their place, at once") {
   const Ran ran = test::rehearse({"inspect", "--cluster", slow});
   CHECK(ran.code == 1);
   CHECK(ran.errors.find("slow.yaml:1:") != std::string::npos);
+
+  // A link that no run could wait for, and a time that no clock could hold.
+  const std::string link =
+      test::write_scratch("link.yaml",
+                          "workload: {model: gpt2}\ntraining: {global_batch: 16}\n"
+                          "cluster: {device: h100_sxm5_80, nodes: 2, inter_node: "
+                          "{rate: 1 B/s, latency: 5 us}}\n")
+          .string();
+  test::check_failed(test::rehearse({"simulate", link}), 1, "link.yaml:3:");
+  const std::string think =
+      test::write_scratch("think.yaml",
+                          "serve: {model: llama3_8b, framework: vllm, load: {closed: 1, input: 9, "
+                          "output: 9, requests: 5, think: 1e9 s}}\n"
+                          "cluster: {device: h100_sxm5_80, devices_per_node: 1, nodes: 1}\n")
+          .string();
+  test::check_failed(test::rehearse({"simulate", think}), 1, "serve.load.think: is out of range");
 }
 
 TEST_CASE("sizes whose product no run could last for are refused") {

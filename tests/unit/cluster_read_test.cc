@@ -325,7 +325,7 @@ TEST_CASE("each mistake is one clear line") {
            Case{"cluster: {device: t4, nodes: 2, inter_node: {rate: 5}}\n",
                 "c.yaml:1:52: cluster.inter_node.rate: '5' has no unit"},
            Case{"cluster: {device: t4, nodes: 2, inter_node: {rate: 0 GB/s}}\n",
-                "c.yaml:1:52: cluster.inter_node.rate: is out of range; above 0 B/s"},
+                "c.yaml:1:52: cluster.inter_node.rate: is out of range; at least 1 kB/s"},
            Case{"cluster: {device: t4, nodes: 2, inter_node: fat_treee}\n",
                 "c.yaml:1:45: cluster.inter_node: unknown value 'fat_treee'; did you mean "
                 "'fat_tree'?"},
