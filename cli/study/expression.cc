@@ -61,22 +61,23 @@ Result<Term> quotient(const Term& a, const Term& b) {
 }
 
 /// A number of several, which rises with each of them.
-using Reduction = double (*)(std::vector<double> values, double at);
+using Reduction = double (*)(const std::vector<double>& values, double at);
 
-double sum_of(std::vector<double> values, double /*at*/) {
+double sum_of(const std::vector<double>& values, double /*at*/) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum;
 }
-double mean_of(std::vector<double> values, double at) {
+double mean_of(const std::vector<double>& values, double at) {
   const auto count = static_cast<double>(values.size());
-  return sum_of(std::move(values), at) / count;
+  return sum_of(values, at) / count;
 }
-double quantile_of(std::vector<double> values, double at) {
-  std::ranges::sort(values);
-  return quantile(values, at);
+double quantile_of(const std::vector<double>& values, double at) {
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  return quantile(sorted, at);
 }
-double share_under(std::vector<double> values, double at) {
+double share_under(const std::vector<double>& values, double at) {
   const auto under = std::ranges::count_if(values, [at](double value) { return value <= at; });
   return static_cast<double>(under) / static_cast<double>(values.size());
 }
@@ -89,8 +90,8 @@ struct Reducer {
 constexpr Reducer kReducers[] = {
     {"sum", sum_of},
     {"mean", mean_of},
-    {"min", [](std::vector<double> values, double) { return std::ranges::min(values); }},
-    {"max", [](std::vector<double> values, double) { return std::ranges::max(values); }},
+    {"min", [](const std::vector<double>& values, double) { return std::ranges::min(values); }},
+    {"max", [](const std::vector<double>& values, double) { return std::ranges::max(values); }},
     {"quantile", quantile_of, true},
     {"share_under", share_under, true}};
 

@@ -170,8 +170,7 @@ Result<Picoseconds> ConcurrentSets::run(const Set& concurrent_groups) {
     const Picoseconds time = TRY(run_all(set));
     times[half] = time.count();
   }
-  const double pace =
-      static_cast<double>(times[1] - times[0]) / static_cast<double>(kRun - kRun / 2);
+  const double pace = static_cast<double>(times[1] - times[0]) / (static_cast<double>(kRun) / 2);
   return Picoseconds(times[1]) + Picoseconds(1) * (pace * (count - kRun));
 }
 

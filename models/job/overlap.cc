@@ -50,7 +50,7 @@ std::vector<char> may_overlap(const RankProgram& program) {
   }
   std::int32_t collectives = 0;
   for (std::uint32_t op = 0; op < size; ++op)
-    if (computes(op)) result[op] = (collectives += change[number[op]]) > 0;
+    if (computes(op)) result[op] = (collectives += change[number[op]]) > 0 ? 1 : 0;
   return result;
 }
 

@@ -13,7 +13,7 @@
 namespace rehearse::serving {
 namespace {
 
-using Version = std::vector<int>;
+using Version = std::vector<unsigned>;
 
 /// The numbers of "0.11.2", "v0.15.1" and "1.2.0rc6"; of the last part only its first digits.
 std::optional<Version> parse_version(std::string_view text) {
@@ -22,7 +22,7 @@ std::optional<Version> parse_version(std::string_view text) {
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
-    int part = 0;
+    unsigned part = 0;
     const auto [next, error] = std::from_chars(at, end, part);
     if (error != std::errc()) break;
     parts.push_back(part);

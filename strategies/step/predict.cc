@@ -62,7 +62,7 @@ Result<Setting> setting_of(const Spec& spec, const cluster::Cluster& cluster,
   options.unfold |= layout.servers.has_value();
   Situation situation = situation_of(layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
   strategies::JobOptions job = job_options(spec.conditions, situation, layout);
-  return Setting{std::move(devices), std::move(situation), std::move(job), options};
+  return Setting{std::move(devices), situation, std::move(job), options};
 }
 
 /// A program and its run.

@@ -106,6 +106,15 @@ TEST_CASE("a server starts only with formats that it has kernels for", "[serving
   CHECK(starts(Framework::kVllm, "", "b200_sxm_180:1g.23gb", nvfp4));
 }
 
+TEST_CASE("what is no version of a server is refused", "[serving]") {
+  for (const char* wrong : {"-1", "latest", ".", "99999999999", "v"}) {
+    INFO(wrong);
+    const auto server = server_for(Framework::kVllm, wrong, "hopper");
+    REQUIRE_FALSE(server);
+    CHECK(to_string(server.error()).find("is no version of vllm") != std::string::npos);
+  }
+}
+
 TEST_CASE("experts in several nodes exchange tokens by the links between them", "[serving]") {
   // DeepEP on H800 with 400 Gbit/s per GPU, 128 tokens of 7,168 and 8 experts each: 118 us to dispatch and 195 us to
   // combine on 16 GPUs, 155 and 273 us on 32, 173 and 314 us on 64 (its published table, recalled).
