@@ -38,7 +38,7 @@ Scheduler::Scheduler(const Rules& rules, const StepPricer& pricer,
       requests_(requests),
       scale_(scale),
       blocks_(rules_),
-      raised_(rules.reserve) {}
+      reserve_(rules_) {}
 
 Status Scheduler::check(const Rules& rules, const Request& request) {
   const std::int64_t needed = blocks_for(request.input + request.output, rules.block_tokens);
@@ -77,10 +77,10 @@ bool Scheduler::promise(std::uint32_t request, Picoseconds now) {
   const std::int64_t own = blocks_for(row.cached, rules_.block_tokens);
   const std::int64_t at_end = blocks_at_end(row);
   const std::int64_t free = blocks_.free() - (now < until_ ? ending_ : 0);
-  refused_ = !waiting_.empty() || own > free || !leaves_reserve(free, at_end);
+  refused_ = !waiting_.empty() || own > free || !leaves_reserve(free - at_end);
   if (refused_) return false;
   blocks_.allocate(own, row.holding, now);
-  promised_ += at_end;
+  reserve_.admit(at_end);
   coming_.push_back(std::move(row));
   return true;
 }
@@ -114,18 +114,13 @@ std::int64_t Scheduler::given(const Row& row, std::int64_t drafted) const {
   return tokens;
 }
 
-double Scheduler::reserve() const {
-  return std::max(rules_.least_reserve,
-                  raised_ - rules_.reserve_decay * static_cast<double>(decodes_since_));
-}
-
-bool Scheduler::leaves_reserve(std::int64_t free, std::int64_t taken) const {
-  if (rules_.reserve == 0) return true;
+bool Scheduler::leaves_reserve(std::int64_t free) const {
+  if (!reserve_.kept()) return true;
   std::int64_t held = 0;
   for (const Row& r : running_) held += blocks_.held_by(r.holding);
   for (const Row& r : arrived_) held += blocks_.held_by(r.holding);
   for (const Row& r : coming_) held += blocks_.held_by(r.holding);
-  return static_cast<double>(free - taken) >= reserve() * static_cast<double>(promised_ - held);
+  return reserve_.allows(free, held);
 }
 
 void Scheduler::admit_arrived(Picoseconds now) {
@@ -187,6 +182,44 @@ void Scheduler::publish(Row& row, std::int64_t tokens, Picoseconds now) {
     blocks_.publish(requests_[row.request].prefix, count, row.holding, now);
 }
 
+void Scheduler::preempt(std::size_t row) {
+  std::int64_t generated = 0, outputs = 1;
+  for (const Row& r : running_) {
+    generated += r.generated;
+    outputs += requests_[r.request].output;
+  }
+  reserve_.preempt(generated, outputs);
+  Row out = std::move(running_[row]);
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(row));
+  reserve_.remove(blocks_at_end(out));
+  // Its full blocks stay in the cache until others take them. Without a cache all of them go to the
+  // tiers.
+  std::vector<std::uint64_t> left;
+  if (rules_.prefix_cache || !rules_.tiers.empty()) {
+    const std::int64_t parts = rules_.prefix_cache ? out.cached / rules_.prefix_tokens
+                                                   : blocks_for(out.cached, rules_.block_tokens);
+    const bool turn = rules_.prefix_cache && converses(requests_, out.request);
+    const std::int64_t prompt = requests_[out.request].input / rules_.prefix_tokens;
+    out.names = rules_.prefix_cache
+                    ? names_of(requests_, out.request, turn ? std::max(parts, prompt) : parts)
+                    : names_from(out.request, {}, parts);
+    out.left_tokens = std::min(out.cached, parts * rules_.prefix_tokens);
+    // What has not arrived yet stays where it was.
+    const bool loads = rules_.prefix_cache && out.ready > now_;
+    left.assign(
+        out.names.begin(),
+        out.names.begin() + (loads ? static_cast<std::int64_t>(out.holding.shared.size()) : parts));
+  }
+  blocks_.leave(left, out.holding, now_);
+  budget_ += out.in_step;
+  out.ready = Picoseconds(0);
+  out.cached = 0;
+  out.in_step = 0;
+  wait_again(std::move(out));
+  ++preempted_;
+  each_left_ = 0;
+}
+
 bool Scheduler::make_room(std::size_t& row, std::int64_t tokens) {
   const auto missing = [&] {
     const Row& r = running_[row];
@@ -194,44 +227,7 @@ bool Scheduler::make_room(std::size_t& row, std::int64_t tokens) {
   };
   while (missing() > blocks_.free()) {
     const std::size_t victim = first_to_lose();
-    std::int64_t used = 0, whole = 1;
-    for (const Row& r : running_) {
-      used += r.generated;
-      whole += requests_[r.request].output;
-    }
-    if (rules_.reserve > 0) {
-      raised_ = std::min(1.0, static_cast<double>(used) / static_cast<double>(whole));
-      decodes_since_ = 0;
-    }
-    Row out = std::move(running_[victim]);
-    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(victim));
-    promised_ -= blocks_at_end(out);
-    // Its full blocks stay in the cache until others take them. Without a cache all of them go to
-    // the tiers.
-    std::vector<std::uint64_t> left;
-    if (rules_.prefix_cache || !rules_.tiers.empty()) {
-      const std::int64_t parts = rules_.prefix_cache ? out.cached / rules_.prefix_tokens
-                                                     : blocks_for(out.cached, rules_.block_tokens);
-      const bool turn = rules_.prefix_cache && converses(requests_, out.request);
-      const std::int64_t prompt = requests_[out.request].input / rules_.prefix_tokens;
-      out.names = rules_.prefix_cache
-                      ? names_of(requests_, out.request, turn ? std::max(parts, prompt) : parts)
-                      : names_from(out.request, {}, parts);
-      out.left_tokens = std::min(out.cached, parts * rules_.prefix_tokens);
-      // What has not arrived yet stays where it was.
-      const bool loads = rules_.prefix_cache && out.ready > now_;
-      left.assign(out.names.begin(),
-                  out.names.begin() +
-                      (loads ? static_cast<std::int64_t>(out.holding.shared.size()) : parts));
-    }
-    blocks_.leave(left, out.holding, now_);
-    budget_ += out.in_step;
-    out.ready = Picoseconds(0);
-    out.cached = 0;
-    out.in_step = 0;
-    wait_again(std::move(out));
-    ++preempted_;
-    each_left_ = 0;
+    preempt(victim);
     if (victim == row) return false;
     if (victim < row) --row;
   }
@@ -274,7 +270,7 @@ bool Scheduler::admit_first() {
   const std::int64_t free = blocks_.free() - hit.idle;
   const std::int64_t at_end = blocks_at_end(row);
   if (std::max<std::int64_t>(own, 0) > free) return false;
-  if (!leaves_reserve(free, at_end - shared)) return false;
+  if (!leaves_reserve(free - (at_end - shared))) return false;
   blocks_.reuse(prefix, hit.parts, row.holding);
   row.loaded = loads ? cached - on_device : 0;
   if (loads) {  // before an eviction may take their place in a tier
@@ -285,7 +281,7 @@ bool Scheduler::admit_first() {
   if (own > 0) blocks_.allocate(own, row.holding, now_);
   row.cached = cached;
   row.in_step = loads ? 0 : tokens;
-  promised_ += at_end;
+  reserve_.admit(at_end);
   budget_ -= row.in_step;
   each_left_ = 0;
   running_.push_back(std::move(row));
@@ -333,7 +329,7 @@ std::vector<std::uint32_t> Scheduler::drop_late(Picoseconds now, std::vector<Ser
   const std::size_t waited = dropped.size();
   std::erase_if(running_, drop);
   for (std::size_t i = waited; i < dropped.size(); ++i)
-    promised_ -= blocks_at_end({.request = dropped[i]});
+    reserve_.remove(blocks_at_end({.request = dropped[i]}));
   if (dropped.size() > waited) each_left_ = 0;
   return dropped;
 }
@@ -347,9 +343,7 @@ std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon,
   }
   // The next step may admit the first in the queue, after a step that preempted or as the share
   // falls.
-  if ((!waiting_.empty() || refused_) &&
-      (preempted_ > 0 || (rules_.reserve > 0 && reserve() > rules_.least_reserve)))
-    return 1;
+  if ((!waiting_.empty() || refused_) && (preempted_ > 0 || reserve_.falls())) return 1;
   const std::int64_t wait = std::max<std::int64_t>(0, (horizon - now).count());
   const std::int64_t each = std::max<std::int64_t>(1, each_.count());
   const std::int64_t before = std::min(each_left_, wait / each + (wait % each > 0));
@@ -429,7 +423,7 @@ void Scheduler::finish(Picoseconds now, Picoseconds each, std::int64_t steps,
                        std::vector<Served>& served) {
   each_left_ -= steps;
   steps_ += steps;
-  if (begun_.decode_rows > 0) decodes_since_ += steps;
+  if (begun_.decode_rows > 0) reserve_.decode(steps);
   until_ = now + each * steps;
   begun_.each = each;
   begun_.steps = steps;
@@ -481,7 +475,7 @@ void Scheduler::give_tokens(Picoseconds now, Picoseconds each, std::int64_t step
     if (row.generated < request.output) continue;
     out.last = end;
     finished_.push_back(row.request);
-    promised_ -= blocks_at_end(row);
+    reserve_.remove(blocks_at_end(row));
     if (converses(requests_, row.request)) publish(row, row.cached, end);
     if (rules_.keeps_blocks) {
       kept_.push_back({.request = row.request, .holding = std::move(row.holding)});

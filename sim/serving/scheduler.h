@@ -26,6 +26,7 @@
 #include "sim/base/result.h"
 #include "sim/serving/blocks.h"
 #include "sim/serving/request.h"
+#include "sim/serving/reserve.h"
 #include "sim/serving/step.h"
 
 namespace rehearse::serving {
@@ -118,10 +119,8 @@ class Scheduler {
   /// Tokens that a decode row gets from a step with so many proposed ones.
   std::int64_t given(const Row& row, std::int64_t drafted) const;
   std::int64_t blocks_at_end(const Row& row) const;
-  double reserve() const;
-  /// Whether `free` blocks are enough for what an admission takes until its end and for the
-  /// reserve.
-  bool leaves_reserve(std::int64_t free, std::int64_t taken) const;
+  /// Whether so many free blocks, after an admission, are enough for the reserve.
+  bool leaves_reserve(std::int64_t free) const;
 
   void form(Picoseconds now);
   void admit_arrived(Picoseconds now);
@@ -134,6 +133,8 @@ class Scheduler {
   std::size_t first_to_lose() const;
   /// Puts a preempted request before its equals.
   void wait_again(Row row);
+  /// Takes the blocks of a running row, which waits again.
+  void preempt(std::size_t row);
   /// Frees blocks for tokens of a row, which may change its place. False if it lost its own.
   bool make_room(std::size_t& row, std::int64_t tokens);
   /// Others may reuse the named parts of its first tokens from now on.
@@ -157,6 +158,7 @@ class Scheduler {
   std::span<const Request> requests_;
   double scale_;
   Blocks blocks_;
+  Reserve reserve_;
   std::deque<Row> waiting_ = {};
   std::vector<Row> running_ = {};  ///< in order of admission
   std::vector<Row> coming_ = {};   ///< have blocks; their keys and values are on the way
@@ -166,14 +168,11 @@ class Scheduler {
   Picoseconds now_{0};             ///< when the last step was formed
   Picoseconds until_{0};           ///< end of the last steps
   std::int64_t ending_ = 0;        ///< blocks that are free from then on
-  std::int64_t promised_ = 0;      ///< blocks that all of these but the ended hold at their ends
   std::int64_t budget_ = 0;        ///< tokens that are left in the step
   std::int64_t preempted_ = 0;     ///< in this step
   std::int64_t steps_ = 0;
-  double raised_ = 0;               ///< the reserve at the last preemption
-  std::int64_t decodes_since_ = 0;  ///< decode steps since then
-  Picoseconds each_{0};             ///< of the equal decode steps that are under way
-  std::int64_t each_left_ = 0;      ///< how many of them have this price
+  Picoseconds each_{0};         ///< of the equal decode steps that are under way
+  std::int64_t each_left_ = 0;  ///< how many of them have this price
   double use_ = 1;
   StepRun begun_ = {};  ///< the step that is under way, without its end
   std::vector<std::uint32_t> finished_ = {};
