@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/step_result.h"
 #include "cli/config/fidelity_names.h"
 #include "cli/output/attribution.h"
 #include "cli/planning/plan_words.h"
@@ -223,7 +224,7 @@ Document plans_document(const Planned& planned) {
   d["confirmed"] = found.confirmed;
   d["all_ranks"] = found.all_ranks;
   d.show("", "step time", best.step.time);
-  d.show("", "MFU", share(best.step.model_utilization()));
+  if (knows_peak(best.step)) d.show("", "MFU", share(best.step.model_utilization()));
   for (const Figure figure : {Figure::kCost, Figure::kEnergy, Figure::kCarbon})
     if (known(planned, figure))
       d.show("", strategies::kFigureNames[static_cast<std::size_t>(figure)],

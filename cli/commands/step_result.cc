@@ -9,16 +9,20 @@
 #include "cli/output/attribution.h"
 #include "cli/planning/plan_words.h"
 #include "models/job/program_ops.h"
+#include "models/workload/host_work.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
 
 namespace rehearse::cli {
 namespace {
 
-/// A share of the hardware's peak; its relative interval is that of the step.
-Estimate<double> utilization(const Estimate<Seconds>& step, double at_value) {
-  return {at_value, at_value * (step.value / step.high), at_value * (step.value / step.low),
-          step.provenance};
+/// A share of the hardware's peak, if that is known; its relative interval is that of the step.
+Value utilization(const step::Step& step, double at_value) {
+  if (!knows_peak(step)) return {};
+  const Estimate<Seconds>& time = step.time;
+  return Quantity(Estimate<double>{at_value, at_value * (time.value / time.high),
+                                   at_value * (time.value / time.low), time.provenance},
+                  unit::kShare);
 }
 
 std::string degrees_text(const PredictedJob& job) {
@@ -161,6 +165,11 @@ Value bound_rows(const step::Step& step) {
 
 }  // namespace
 
+bool knows_peak(const step::Step& step) {
+  return std::ranges::none_of(step.devices,
+                              [](const auto& use) { return use.name == workload::kCore; });
+}
+
 std::string devices_words(const step::Step& step) {
   return join(step.devices, " + ", [](const step::DeviceUse& use) {
     return fmt::format("{} × {}", grouped(use.ranks), use.name);
@@ -206,7 +215,7 @@ std::vector<std::string> notes_of(const PredictedJob& job) {
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
   notes.insert(notes.end(), job.file.notes.begin(), job.file.notes.end());
   notes.insert(notes.end(), job.account.notes.begin(), job.account.notes.end());
-  if (job.step.model_utilization() > 1)
+  if (knows_peak(job.step) && job.step.model_utilization() > 1)
     notes.emplace_back(
         "MFU above 100 %: kernels take fewer operations than the model has (Winograd's "
         "convolutions), or a narrower format than `dtype`");
@@ -276,8 +285,8 @@ Document step_document(const PredictedJob& job) {
     d.show("tokens_per_s", "tokens", tokens);
     d.show("", "per device", Quantity(tokens.value / layout.ranks(), unit::kTokens));
   }
-  d.show("mfu", "MFU", Quantity(utilization(step.time, step.model_utilization()), unit::kShare));
-  d.show("hfu", "HFU", Quantity(utilization(step.time, step.hardware_utilization()), unit::kShare));
+  d.show("mfu", "MFU", utilization(step, step.model_utilization()));
+  d.show("hfu", "HFU", utilization(step, step.hardware_utilization()));
   d["memory_per_device"] = memory_json(most);
   d.show("", "peak memory", most.peak);
   if (most.fit != memory::Fit::kFits)

@@ -34,6 +34,8 @@ std::string memory_words(const memory::StageMemory& most);
 std::string host_words(const step::Step& step);
 /// What the regime of a step says of its interval, as part of a sentence; empty if nothing.
 std::string regime_words(const step::Step& step);
+/// Whether the peak rate of the devices is known: that of the reference core is no CPU's.
+bool knows_peak(const step::Step& step);
 /// "16 × a100_sxm4_40 + 8 × h100_sxm5_80"
 std::string devices_words(const step::Step& step);
 /// "assumed …", and notes of the file and of the account.

@@ -317,7 +317,7 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
     notes.push_back(
         fmt::format("{}: operations of other extents take recorded time × the ratio of a roofline "
                     "with the rates "
-                    "of a reference core; MFU and memory refer to it as well",
+                    "of a reference core; memory refers to it as well, and MFU is not known",
                     file));
   }
   workload.name = file;

@@ -360,6 +360,15 @@ TEST_CASE("the example on two kinds of devices: an even split is far slower") {
   CHECK(shown.out.starts_with("gpt2_xl on 4 × a100_sxm4_80 + 4 × v100_sxm2_32: "));
 }
 
+TEST_CASE("a recording of CPUs, whose peak is not known, has no MFU") {
+  const std::string job = "examples/jobs/cpu_ranks.yaml";
+  const auto json =
+      nlohmann::json::parse(test::rehearse({"simulate", job, "--format", "json"}).out);
+  CHECK(json["mfu"].is_null());
+  CHECK(json["hfu"].is_null());
+  CHECK(test::rehearse({"simulate", job}).out.find("MFU  ") == std::string::npos);
+}
+
 TEST_CASE("a stage on a host is refused") {
   refused(
       "workload: {model: gpt2_medium}\ntraining: {global_batch: 64}\nplan: {data: 2}\n"
