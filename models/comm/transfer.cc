@@ -109,10 +109,17 @@ ByteRate pcie_rate(const cluster::Gpu& gpu) {
   return ByteRate::gb_per_s(0.985 * slot.lanes * std::exp2(slot.generation - 3.0));
 }
 
-/// Without NVLink, on a machine that was not measured. Three kinds were: the host of L40S copies
-/// messages through memory slowly (20 GB/s with 2 ranks, 5 with 4, 1.5 with 8), another copies them
-/// quickly, and a third sends from device to device. No specification says which, so that the rate
-/// is the median of the three, and the interval holds all.
+/// The rates of messages without NVLink on three kinds of hosts, rising: the host of L40S copies them
+/// through memory slowly (20 GB/s with 2 ranks, 5 with 4, 1.5 with 8), another copies them quickly, and
+/// a third sends from device to device. No specification says which a host is.
+std::array<ByteRate, 3> host_rates(ByteRate slow, ByteRate pcie) {
+  std::array<ByteRate, 3> rates = {slow, pcie * kThroughMemory, pcie * kPeerToPeer};
+  std::ranges::sort(rates);
+  return rates;
+}
+
+/// Without NVLink, on a machine that was not measured: the median of the three kinds of hosts, with an
+/// interval that holds all.
 Calibrated through_host(const cluster::Gpu& gpu) {
   const Calibration& staged = *find("l40s");
   const Result<const cluster::Gpu*> measured = cluster::find_gpu(staged.device);
@@ -126,12 +133,27 @@ Calibrated through_host(const cluster::Gpu& gpu) {
   const ByteRate pcie = pcie_rate(gpu);
   for (Curve& curve : made.calibration.curves) {
     const ByteRate own = curve.above.rate;
-    std::array<ByteRate, 3> rates = {own * (pcie / pcie_rate(**measured)), pcie * kThroughMemory,
-                                     pcie * kPeerToPeer};
-    std::ranges::sort(rates);
+    const std::array<ByteRate, 3> rates = host_rates(own * (pcie / pcie_rate(**measured)), pcie);
     curve.spread = {rates[1] / rates[2], rates[1] / rates[0]};
     for (LowLatency* piece : {&curve.below, &curve.above})
       piece->rate = piece->rate * (rates[1] / own);
+  }
+  return made;
+}
+
+/// The measured host of a device without NVLink, with an interval that holds the other kinds.
+Calibrated on_measured_host(const Calibration& own) {
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(own.device);
+  REHEARSE_CHECK(gpu.has_value(), "{}", own.device);
+  Calibrated made{.calibration = own, .provenance = Provenance::kExtrapolated};
+  made.note = fmt::format(
+      "{} was measured on one host; others move messages up to 16 times as fast, and a measured "
+      "one decides (nccl-tests, rehearse calibrate nccl)",
+      own.device);
+  for (Curve& curve : made.calibration.curves) {
+    const ByteRate rate = curve.above.rate;
+    const std::array<ByteRate, 3> rates = host_rates(rate, pcie_rate(**gpu));
+    curve.spread = {rate / rates[2], rate / rates[0]};
   }
   return made;
 }
@@ -202,7 +224,8 @@ Result<Calibrated> nearest(std::string_view device, std::optional<Fabric> fabric
     return unknown(device, "partitions of a device cannot communicate with each other");
   const bool staged = fabric == Fabric::kHostStaged;
   const Calibration* own = find(device);
-  if (own && (!staged || own->fabric == *fabric)) return Calibrated{.calibration = *own};
+  if (own && own->fabric == Fabric::kHostStaged) return on_measured_host(*own);
+  if (own && !staged) return Calibrated{.calibration = *own};
   for (const Variant& v : kVariants)
     if (v.device == device) {
       const Calibration* like = find(v.like);

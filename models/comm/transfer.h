@@ -5,7 +5,8 @@
 // not follow the generation (H100 is 1.6 times as fast as A100 and B200), so it is taken from the
 // sibling of the same generation, or set by one measured small collective (`anchored`). Collectives
 // over PCIe through the host depend on the machine: devices without rows get the median of the three
-// kinds of machines that were measured (docs/decisions/0166), and an interval that holds all.
+// kinds of machines that were measured (docs/decisions/0166), and an interval that holds all. A device
+// whose rows are from such a machine keeps them, with the same interval (docs/decisions/0174).
 #pragma once
 
 #include <optional>

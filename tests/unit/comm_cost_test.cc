@@ -211,6 +211,9 @@ TEST_CASE("cards without rows have the median of three kinds of hosts") {
       CHECK(rate(device, ranks)[1] < (ranks == 4 ? 5.16 : 1.49));
       CHECK(rate(device, ranks)[2] > 23.64);
     }
+  // Rows of L40S are of one host: its rate, with both other kinds inside.
+  CHECK(rate("l40s", 8)[0] == Approx(1.49).epsilon(0.01));
+  CHECK(rate("l40s", 8)[2] > 23.6);
   // Another number of ranks is between its neighbours.
   const double six = rate("l40s", 6)[0];
   CHECK(six < 5.16);
