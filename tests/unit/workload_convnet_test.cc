@@ -83,6 +83,17 @@ TEST_CASE("eager convolutions add their bias, and know where channels are") {
   }
 }
 
+// 2.65 operators per launch, of the 171 of a Llama block: convolution, batch norm and ReLU are three
+// launches in eager mode; a compiled layer has one kernel after its convolution.
+TEST_CASE("the host launches each kernel of a convolution") {
+  Piece piece = square(PieceKind::kConvolution, 8, 3, 1, 1);
+  piece.norm = piece.relu = true;
+  const ConvNet net = {.name = "one", .channels = 8, .height = 9, .width = 9, .pieces = {piece}};
+  CHECK(convnet(net, {}).value().layers[0].host_work == Approx(3 * 2.65 / 171));
+  const Result<Workload> compiled = convnet(net, {.elementwise = Elementwise::kCompiled});
+  CHECK(compiled.value().layers[0].host_work == Approx(2 * 2.65 / 171));
+}
+
 TEST_CASE("pools that round up count partly covered positions") {
   // 3 wide by steps of 2 on 6: 2 positions, 3 when rounded up.
   for (const bool up : {false, true}) {
