@@ -43,13 +43,12 @@ void add_globals(CLI::App& app, Globals& globals) {
   static constexpr std::array<std::string_view, 4> kFormats = {"table", "json", "csv", "markdown"};
   add_choice(app, "--format", globals.format, kFormats, "table (default), json, csv or markdown",
              "format");
-  app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout")
-      ->type_name("FILE");
-  app.add_option("--report", globals.report, "also write the result to this file as one HTML page")
-      ->type_name("FILE");
-  app.add_option("--json", globals.json,
-                 "also write the result, or the errors, to this file as JSON")
-      ->type_name("FILE");
+  add_value(app, "-o,--output", "FILE", globals.output,
+            "write the result to this file instead of stdout");
+  add_value(app, "--report", "FILE", globals.report,
+            "also write the result to this file as one HTML page");
+  add_value(app, "--json", "FILE", globals.json,
+            "also write the result, or the errors, to this file as JSON");
   app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
   app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
   app.add_flag("--progress", globals.progress, "progress on stderr even if it is not a terminal");
@@ -100,7 +99,8 @@ std::string given_command(const CLI::App& app) {
 std::string suggestion(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   const std::function<void(const CLI::App&)> collect = [&](const CLI::App& from) {
-    for (const CLI::App* sub : from.get_subcommands({})) names.push_back(sub->get_name());
+    if (!word.starts_with("-"))
+      for (const CLI::App* sub : from.get_subcommands({})) names.push_back(sub->get_name());
     for (const CLI::Option* option : from.get_options())
       if (!option->get_group().empty())  // former names are hidden
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);

@@ -73,7 +73,7 @@ void add_completion(CLI::App& app, Action& action) {
   CLI::App& command =
       *app.add_subcommand("completion", "Write the script that completes commands in a shell");
   add_choice(command, "SHELL", options->shell, kShells, "bash, zsh or fish", "shell")->required();
-  add_value(command, "WORD", "", options->words,
+  add_words(command, "WORD", "", options->words,
             "after --: what follows rehearse so far, to list the words that may be last");
   command.footer(
       "Examples:\n"

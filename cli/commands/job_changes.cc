@@ -12,7 +12,6 @@
 #include "sim/base/largest.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
-#include "sim/cluster/point_to_point.h"
 
 namespace rehearse::cli {
 namespace {
@@ -55,9 +54,7 @@ Result<PartScale> read_scale(const std::string& text) {
 }
 
 Result<cluster::Cluster> on_network(const cluster::Cluster& cluster, const std::string& text) {
-  const cluster::PointToPoint link =
-      TRY(is_inline_link(text) ? cluster::parse_link(text) : cluster::load_link(text));
-  return comm::with_network(cluster, link);
+  return comm::with_network(cluster, TRY(read_link(text)));
 }
 
 }  // namespace

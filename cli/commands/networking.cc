@@ -52,10 +52,23 @@ class OnFirstDevices {
 
 }  // namespace
 
+Status check_link(const std::string& text) {
+  if (is_inline_link(text)) TRY(cluster::parse_link(text));
+  return {};
+}
+
+Result<cluster::PointToPoint> read_link(const std::string& text) {
+  if (is_inline_link(text)) return cluster::parse_link(text);
+  if (!std::filesystem::exists(text))
+    return fail_in(text, "cannot be read: No such file or directory",
+                   "a link file, or numbers such as latency=5us,rate=100GB/s");
+  return cluster::load_link(text);
+}
+
 Result<comm::CollectiveTime> parse_network(const std::string& text) {
-  if (is_inline_link(text)) return comm::on_link(TRY(cluster::parse_link(text)));
+  if (is_inline_link(text)) return comm::on_link(TRY(read_link(text)));
   const Result<YamlFile> file = YamlFile::load(text);
-  if (!file || !file->root().has("cluster")) return comm::on_link(TRY(cluster::load_link(text)));
+  if (!file || !file->root().has("cluster")) return comm::on_link(TRY(read_link(text)));
   cluster::Cluster cluster = TRY(cluster::load_cluster(text));
   return [on = std::make_shared<OnFirstDevices>(std::move(cluster))](
              CollectiveKind kind, std::uint32_t ranks, Bytes size) {

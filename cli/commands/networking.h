@@ -7,11 +7,16 @@
 
 #include "cli/commands/replay_job.h"
 #include "models/comm/closed_form.h"
+#include "sim/cluster/point_to_point.h"
 
 namespace rehearse::cli {
 
 /// Whether a link is given by its numbers ("latency=5us,rate=100GB/s"), not as a file.
 bool is_inline_link(std::string_view text);
+/// Whether the text can be a link; the contents of a file are checked later.
+Status check_link(const std::string& text);
+/// The link that the text gives, by its numbers or as a file.
+Result<cluster::PointToPoint> read_link(const std::string& text);
 /// The prices of collectives that --network names. A link, given by its numbers or in a file, is
 /// priced as a ring of such links. A file with `cluster:` is priced on its first devices, as in
 /// every other command.

@@ -50,12 +50,26 @@ std::string fits(const std::string& text) {
   return sound ? "" : fmt::format("'{}' is out of range", text);
 }
 
+/// Words of another program or command line, which may be empty.
+inline CLI::Option* add_words(CLI::App& command, const char* name, const char* type,
+                              std::vector<std::string>& words, std::string what) {
+  return command.add_option(name, words, std::move(what))->type_name(type);
+}
+
+/// An option check that rejects an empty text, which would otherwise be taken for the default.
+inline std::string not_empty(const std::string& text) {
+  return text.empty() ? "an empty value; a variable of the shell may not be set" : "";
+}
+
 /// "--report FILE   what": a text, a path, a number, or a list of these.
 template <class T>
 CLI::Option* add_value(CLI::App& command, const char* name, const char* type, T& value,
                        std::string what) {
   CLI::Option* option = command.add_option(name, value, std::move(what))->type_name(type);
-  if constexpr (std::is_arithmetic_v<NumberOf<T>>) option->check(fits<NumberOf<T>>);
+  if constexpr (std::is_arithmetic_v<NumberOf<T>>)
+    option->check(fits<NumberOf<T>>);
+  else
+    option->check(not_empty);
   return option;
 }
 

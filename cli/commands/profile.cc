@@ -417,7 +417,7 @@ void add_profile(CLI::App& app, Action& action) {
                  "alternately (default 1)")
           ->expected(0, 1);
   add_step_options(*command, options->record);
-  add_value(*command, "COMMAND", "WORD", options->command,
+  add_words(*command, "COMMAND", "WORD", options->command,
             "the program and its arguments, after --")
       ->required();
   command->footer("Example: rehearse profile --torch-ops -o recording -- python3 train.py");

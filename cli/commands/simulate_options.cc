@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/describe_job.h"
+#include "cli/commands/networking.h"
 #include "cli/commands/options.h"
 #include "cli/commands/share_options.h"
 #include "cli/config/fidelity_names.h"
@@ -90,13 +91,11 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
             "targets: kernel or kernel=PATTERN (operations by name; * matches any text), host "
             "(launches), collective (messages)")
       ->allow_extra_args(false)
-      ->check([](const std::string& text) {
-        const Status ok = check_scale(text);
-        return ok ? std::string() : to_string(ok.error());
-      });
+      ->check(reads_as(check_scale));
   add_value(command, "--network", "LINK", options.changes.network,
             "latency=5us,rate=100GB/s, or a link file: what a device has between nodes, instead of "
-            "the job's network");
+            "the job's network")
+      ->check(reads_as(check_link));
   CLI::Option* algorithm =
       add_value(command, "--algorithm", "NAME", options.algorithm,
                 "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "

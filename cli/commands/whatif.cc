@@ -152,13 +152,6 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   return answer_replay(globals, options.request, run.job, run.edited.run, whatif_document(run));
 }
 
-/// Fails if the text cannot be a link; a file's contents are checked later.
-Status check_network(const std::string& text) {
-  if (!is_inline_link(text)) return {};
-  TRY(parse_network(text));
-  return {};
-}
-
 /// Fails if the text cannot be a pipeline; a file's contents are checked later.
 Status check_pipeline(const std::string& text) {
   if (!is_inline_pipeline(text)) return {};
@@ -214,7 +207,7 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
       add_value(command, "--network", "LINK", options.network,
                 "network for the recorded collectives and those of --data-parallel: "
                 "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
-          ->check(reads_as(check_network));
+          ->check(reads_as(check_link));
   add_number(command, "--data-parallel", options.data_parallel, 1U, 1000000U,
              "number of data-parallel ranks, each with the recorded work, that all-reduce "
              "their gradients")

@@ -18,7 +18,7 @@ from ._values import Quantity, Result, typed
 PROGRAM = Path(__file__).parent / "program" / "bin" / "rehearse"
 
 #: What a word of a command line is made from. A quantity has its unit.
-Word = Union[str, bytes, int, float, "os.PathLike[str]", Quantity]
+Word = Union[str, bytes, int, float, os.PathLike[str], Quantity]
 
 
 def word(value: Word) -> str:

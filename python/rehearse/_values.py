@@ -54,7 +54,8 @@ class Figure(Fields):
         return float(self.value)
 
     def __str__(self) -> str:
-        return str(Quantity(**{key: vars(self).get(key) for key in ("value", "unit", "low", "high", "provenance")}))
+        known: dict[str, Any] = {key: vars(self).get(key) for key in ("value", "unit", "low", "high", "provenance")}
+        return str(Quantity(**known))
 
 
 class Table(List[Any]):

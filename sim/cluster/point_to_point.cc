@@ -1,6 +1,5 @@
 #include "sim/cluster/point_to_point.h"
 
-#include <array>
 #include <optional>
 
 #include <fmt/core.h>
@@ -11,11 +10,23 @@
 namespace rehearse::cluster {
 namespace {
 
-constexpr std::array<std::string_view, 2> kKeys = {"latency", "rate"};
+constexpr const char* kExample = "such as latency=5us,rate=100GB/s";
 
 std::string out_of_range(const PointToPoint& link) {
   if (link.latency < Seconds::s(0) || link.latency > Seconds::s(1)) return "latency";
   if (!(link.rate >= kLeastLinkRate)) return "rate";
+  return {};
+}
+
+template <class T>
+Status read_once(std::string_view key, std::string_view text, std::optional<T>& value) {
+  if (value) return fail(fmt::format("{} is given twice", key), kExample);
+  Result<T> read = parse_quantity<T>(text);
+  if (!read) {
+    read.error().diagnostics.front().key = key;
+    return forward(read);
+  }
+  value = *read;
   return {};
 }
 
@@ -50,14 +61,14 @@ Result<PointToPoint> parse_link(std::string_view text) {
     const std::string_view key = trim(part.substr(0, equals));
     const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
     if (key == "latency") {
-      latency = TRY(parse_quantity<Seconds>(value));
+      TRY(read_once(key, value, latency));
     } else if (key == "rate") {
-      rate = TRY(parse_quantity<ByteRate>(value));
+      TRY(read_once(key, value, rate));
     } else {
-      return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
+      return fail(fmt::format("unknown key '{}'", key), kExample);
     }
   }
-  if (!latency || !rate) return fail("latency and rate are required", "latency=5us,rate=100GB/s");
+  if (!latency || !rate) return fail("latency and rate are required", kExample);
   const PointToPoint link{*latency, *rate};
   if (const std::string key = out_of_range(link); !key.empty())
     return fail(key + " is out of range", "a latency from 0 s to 1 s, a rate of at least 1 kB/s");

@@ -70,6 +70,17 @@ TEST_CASE("changes of a job that mean nothing are refused") {
   refused({"simulate", job, "--scale", "kernel:1e-320"}, "is not a factor", 2);
   refused({"simulate", job, "--scale", "host:0"}, "a number from 0.001 to 1000", 2);
   refused({"simulate", job, "--scale", "kernel=convolution:2"}, "one of activation");
+  const auto no_link = [&](const char* text, const std::string& what, int code = 2) {
+    const std::string names = code == 2 ? "--network: " : std::string(text) + ": ";
+    refused({"simulate", job, "--network", text}, (names + what).c_str(), code);
+    refused({"whatif", test::kExample, "--network", text}, (names + what).c_str(), code);
+  };
+  no_link("lat=2", "unknown key 'lat'; such as latency=5us,rate=100GB/s");
+  no_link("latency=2,rate=1GB/s", "latency: '2' has no unit; one of ps, ns, us");
+  no_link("latency=2us", "latency and rate are required; such as latency=5us,rate=100GB/s");
+  no_link("latency=2us,rate=1GB/s,rate=2GB/s", "rate is given twice");
+  no_link("latency=-1us,rate=1GB/s", "latency is out of range; a latency from 0 s to 1 s");
+  no_link("5us", "cannot be read: No such file or directory; a link file, or numbers such as", 1);
   refused({"simulate", job, "--network", "latency=1ns,rate=5GB/s"}, "from one device to another");
   refused({"simulate", alone, "--network", "latency=5us,rate=5GB/s"}, "two nodes");
   refused({"simulate", "examples/jobs/serve_llama3_70b.yaml", "--scale", "kernel:2"},

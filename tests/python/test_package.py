@@ -1,17 +1,22 @@
 """The installed package: values, errors, interrupts, the handler of profiles, and the examples of docs/python.md."""
 
+import collections.abc
 import doctest
 import gzip
 import inspect
 import io
+import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+import typing
 import unittest
 import unittest.mock
 from contextlib import redirect_stderr, redirect_stdout
@@ -116,7 +121,6 @@ class Words(unittest.TestCase):
 
     @staticmethod
     def help_of(command):
-        import json
         return json.loads(subprocess.run(["rehearse", "help", command, "--format", "json"], check=True,
                                          stdout=subprocess.PIPE).stdout)["commands"]
 
@@ -137,6 +141,48 @@ class Words(unittest.TestCase):
                 self.assertAlmostEqual(rehearse.replay("-a.json").step_time.measured.value, 1e-3)
             finally:
                 os.chdir(SOURCE)
+
+
+class Types(unittest.TestCase):
+    @unittest.skipIf(sys.version_info < (3, 10), "unions of types are written as of 3.10")
+    def test_types_are_those_of_the_options(self):
+        self.assertTrue((Path(rehearse.__file__).parent / "py.typed").exists())
+        document = json.loads(subprocess.run(["rehearse", "help", "--format", "json"], check=True,
+                                             stdout=subprocess.PIPE).stdout)
+        self.assertGreater(len(document["commands"]), 25)
+        for command in document["commands"]:
+            function = getattr(rehearse, {"import": "import_"}.get(command["name"], re.sub("[- ]", "_", command["name"])))
+            hints = typing.get_type_hints(function)
+            self.assertIs(hints["return"], rehearse.Result)
+            parameters = inspect.signature(function).parameters
+            for option in command["options"]:
+                name = re.sub("[- ]", "_", option["name"].lower())
+                if name not in parameters:
+                    continue  # test_keywords_are_the_options_of_the_program has which
+                with self.subTest(command=command["name"], option=name):
+                    self.assertEqual(hints[name] is bool, "value" not in option)
+                    listed = parameters[name].kind is inspect.Parameter.VAR_POSITIONAL or any(
+                        getattr(each, "__origin__", None) is collections.abc.Sequence for each in typing.get_args(hints[name]))
+                    self.assertEqual(listed, bool(option.get("repeated")))
+
+    def test_a_type_checker_knows_the_functions(self):
+        if not shutil.which("mypy"):
+            self.skipTest("no mypy (apt install mypy)")
+        with tempfile.TemporaryDirectory() as folder:
+            user = Path(folder) / "user.py"
+            user.write_text("import rehearse\n"
+                            "from pathlib import Path\n"
+                            "replay: rehearse.Result = rehearse.replay(Path('a.json'), residuals=True)\n"
+                            "handler = rehearse.on_trace_ready('traces', residuals=True)\n"
+                            "rehearse.whatif('a.json', scale=['kernel:0.5', 'host:0.5'])\n"
+                            "rehearse.simulate(modle='llama3_8b')\n"  # line 6
+                            "rehearse.replay('a.json', residuals='yes')\n"  # line 7
+                            "float(rehearse.Quantity('1'))\n")  # line 8
+            ran = subprocess.run(["mypy", "--strict", "--no-color-output", "--no-error-summary", "--hide-error-context",
+                                  "--cache-dir", folder, "--python-executable", sys.executable, str(user)],
+                                 stdout=subprocess.PIPE, text=True)
+        wrong = [line.split(":")[1] for line in ran.stdout.splitlines() if "user.py" in line and ": error: " in line]
+        self.assertEqual(wrong, ["6", "7", "8"], ran.stdout)
 
 
 class Errors(unittest.TestCase):
