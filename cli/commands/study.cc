@@ -38,8 +38,15 @@ Result<std::vector<fs::path>> study_files(const std::vector<fs::path>& given) {
   return files;
 }
 
+/// Text and the page of studies show no intervals; a journal serves every format.
+bool needs_intervals(const StudyOptions& options, const Globals& globals) {
+  return !options.journal.empty() || globals.format == Format::kJson ||
+         globals.format == Format::kCsv || !globals.report.empty() || !globals.json.empty();
+}
+
 /// All files are read before any is run.
-Result<std::vector<StudyResult>> run_all(const StudyOptions& options, SharedWork& shared) {
+Result<std::vector<StudyResult>> run_all(const StudyOptions& options, bool intervals,
+                                         SharedWork& shared) {
   const std::vector<fs::path> files = TRY(study_files(options.files));
   std::vector<Study> studies;
   for (const fs::path& file : files) studies.push_back(TRY(load_study(file)));
@@ -47,11 +54,12 @@ Result<std::vector<StudyResult>> run_all(const StudyOptions& options, SharedWork
                                                : fmt::format("{} studies", studies.size());
   const work::ExecutionOptions execution =
       TRY(shared.begin(name, name, [&studies] { return fingerprint_of(studies); }));
-  return run_studies(std::move(studies), execution);
+  return run_studies(std::move(studies), intervals, execution);
 }
 
 Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork& shared) {
-  const std::vector<StudyResult> results = TRY(run_all(options, shared));
+  const std::vector<StudyResult> results =
+      TRY(run_all(options, needs_intervals(options, globals), shared));
   if (!work::leads()) return Exit::kSuccess;
   const Document document = studies_document(results);
   if (globals.format == Format::kMarkdown) {

@@ -42,10 +42,14 @@ Result<T> at_point(const Study& study, std::string key, const Setting& parameter
   return fail(std::move(d));
 }
 
+/// How much of a step is predicted. Its interval and its communication take further runs.
+enum class Extent : std::uint8_t { kValue, kWhole };
+
 struct PredictedAt {
+  Extent extent;
   JobFile file;
   step::Step step;  ///< without its run
-  Seconds hidden;   ///< hidden_communication() of its run
+  Seconds hidden;   ///< hidden_communication() of the run of a whole step
 };
 using SharedPrediction = std::shared_ptr<const PredictedAt>;
 
@@ -59,25 +63,27 @@ YamlFill filled_at(const Setting& parameters) {
   return [&parameters](const std::string& text) { return fill_in(text, parameters); };
 }
 
-Result<SharedPrediction> predict_at(const Study& study, const JobTemplate& job,
+Result<SharedPrediction> predict_at(const Study& study, const JobTemplate& job, Extent extent,
                                     const Setting& parameters, Known& known) {
+  const bool whole = extent == Extent::kWhole;
   const auto make = [&](YamlFill fill) -> Result<SharedPrediction> {
     JobFile file = TRY(read_job(job.sections.filled(std::move(fill)), study.path.parent_path()));
     const auto predict = [&]() -> Result<step::Step> {
-      step::Step step = TRY(
-          step::predict(file.spec, file.cluster,
-                        {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false}));
+      step::Step step = TRY(step::predict(
+          file.spec, file.cluster,
+          {.fidelity = study.fidelity, .counterfactuals = false, .value_only = !whole}));
       if (file.input) TRY(feed(input::Feed(*file.input), file.cluster, step));
       return step;
     };
     step::Step step = TRY(at_point(study, "jobs." + job.name, parameters, predict()));
-    const Seconds hidden = hidden_communication(step);
+    const Seconds hidden = whole ? hidden_communication(step) : Seconds::s(0);
     step.drop_run();
     return std::make_shared<const PredictedAt>(
-        PredictedAt{std::move(file), std::move(step), hidden});
+        PredictedAt{extent, std::move(file), std::move(step), hidden});
   };
-  return known.jobs.of(fmt::format("{}\n{}", study.path.string(), job.name), filled_at(parameters),
-                       make);
+  return known.jobs.of(
+      fmt::format("{}\n{}{}", study.path.string(), job.name, whole ? "\nwhole" : ""),
+      filled_at(parameters), make);
 }
 
 /// A quantity of the account of a step, such as its cost; fails with the reason if it is not known.
@@ -150,9 +156,11 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
 class PointRun {
  public:
   /// Only the prices of controllers are measured with other parameters, by a run without controllers.
-  PointRun(const Study& study, Setting parameters, Known& known, bool controls = true)
+  PointRun(const Study& study, Setting parameters, Extent extent, Known& known,
+           bool controls = true)
       : study_(study),
         parameters_(std::move(parameters)),
+        extent_(extent),
         known_(known),
         jobs_(study.jobs.size()),
         feeds_(study.feeds, filled_at(parameters_),
@@ -168,17 +176,14 @@ class PointRun {
   PointRun(const PointRun&) = delete;
   PointRun& operator=(const PointRun&) = delete;
 
-  Result<const PredictedAt*> job(std::size_t index) {
-    SharedPrediction& job = jobs_[index];
-    if (!job) job = TRY(predict_at(study_, study_.jobs[index], parameters_, known_));
-    return job.get();
-  }
+  Result<const PredictedAt*> job(std::size_t index) { return job(index, extent_); }
 
   Result<Term> value(const std::string& expression) {
     return measure(
         expression, study_.jobs,
         {.of = [this](Observed quantity, std::size_t index) -> Result<Estimate<double>> {
-           const PredictedAt& at = *TRY(job(index));
+           const bool parts = quantity == Observed::kExposedCommunication;
+           const PredictedAt& at = *TRY(job(index, parts ? Extent::kWhole : extent_));
            return quantity_of(at.file, at.step, study_.fidelity, quantity);
          },
          .crossover = [this](auto jobs) { return crossover_of(jobs); },
@@ -189,6 +194,13 @@ class PointRun {
   }
 
  private:
+  Result<const PredictedAt*> job(std::size_t index, Extent extent) {
+    SharedPrediction& job = jobs_[index];
+    if (!job || job->extent < extent)
+      job = TRY(predict_at(study_, study_.jobs[index], extent, parameters_, known_));
+    return job.get();
+  }
+
   Result<double> priced(const std::string& price, const Setting& replaced) {
     Setting parameters = parameters_;
     for (const auto& [name, value] : replaced) {
@@ -201,7 +213,7 @@ class PointRun {
     }
     std::pair key(price, parameters);
     if (const auto known = prices_.find(key); known != prices_.end()) return known->second;
-    PointRun run(study_, std::move(parameters), known_, false);
+    PointRun run(study_, std::move(parameters), Extent::kValue, known_, false);
     if (run.parameters_ == parameters_) run.jobs_ = jobs_;
     return prices_.emplace(std::move(key), TRY(run.value(price)).estimate.value).first->second;
   }
@@ -214,9 +226,9 @@ class PointRun {
     std::vector<sharing::TurnTaker> takers;
     std::optional<Bytes> usable;
     Provenance provenance = Provenance::kRecorded;
-    const std::uint32_t ranks = TRY(job(jobs.front()))->step.layout.ranks();
+    const std::uint32_t ranks = TRY(job(jobs.front(), Extent::kWhole))->step.layout.ranks();
     for (const std::size_t index : jobs) {
-      const PredictedAt& at = *TRY(job(index));
+      const PredictedAt& at = *TRY(job(index, Extent::kWhole));
       const step::Step& step = at.step;
       if (step.layout.ranks() != ranks)
         return fail(fmt::format("'{}' and '{}' have different numbers of ranks",
@@ -240,15 +252,17 @@ class PointRun {
 
   const Study& study_;
   Setting parameters_;
+  Extent extent_;  // of jobs, unless a quantity needs more
   Known& known_;
   std::map<std::pair<std::string, Setting>, double> prices_;  // controllers share them
   std::vector<SharedPrediction> jobs_;
   FeedValues feeds_;
 };
 
-Result<StudyPoint> point_at(const Study& study, const Setting& parameters, Known& known) {
+Result<StudyPoint> point_at(const Study& study, const Setting& parameters, Extent extent,
+                            Known& known) {
   StudyPoint point{.parameters = parameters};
-  PointRun run(study, parameters, known);
+  PointRun run(study, parameters, extent, known);
   for (std::size_t j = 0; j < study.jobs.size(); ++j) {
     const PredictedAt& at = *TRY(run.job(j));
     point.jobs.push_back(
@@ -424,7 +438,7 @@ Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies) {
   return fingerprint;
 }
 
-Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
+Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies, bool intervals,
                                              work::ExecutionOptions execution) {
   std::vector<StudyResult> results;
   std::vector<std::vector<Setting>> points;
@@ -438,18 +452,19 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
     for (std::size_t p = 0; p < points.back().size(); ++p) items.emplace_back(results.size(), p);
     results.push_back({.study = std::move(study)});
   }
+  const Extent extent = intervals ? Extent::kWhole : Extent::kValue;
   Known known;
-  const work::Work work{.part = "points",
-                        .items = items.size(),
-                        .evaluate = [&](std::size_t item) -> Result<std::string> {
-                          const auto [s, p] = items[item];
-                          // A file under reading collects requested keys and errors, so each point
-                          // has its own.
-                          const Study study =
-                              TRY(read_study(results[s].study.path, results[s].study.text));
-                          const StudyPoint point = TRY(point_at(study, points[s][p], known));
-                          return packed(point);
-                        }};
+  const work::Work work{
+      .part = "points",
+      .items = items.size(),
+      .evaluate = [&](std::size_t item) -> Result<std::string> {
+        const auto [s, p] = items[item];
+        // A file under reading collects requested keys and errors, so each point
+        // has its own.
+        const Study study = TRY(read_study(results[s].study.path, results[s].study.text));
+        const StudyPoint point = TRY(point_at(study, points[s][p], extent, known));
+        return packed(point);
+      }};
   const std::vector<std::string> done = TRY(work::run_all(work, execution));
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto [s, p] = items[i];

@@ -54,11 +54,12 @@ struct StudyResult {
 /// that these name.
 Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies);
 
-/// Runs the points of all studies as the items of one queue. Fails with the mistakes of a job, with
+/// Runs the points of all studies as the items of one queue. Without `intervals`, which take several
+/// times as long, steps are predicted as values alone, and terms have no known interval. Fails with the mistakes of a job, with
 /// the parameters of the first point that cannot be predicted, with a tolerance that was chosen
 /// after its error, and as work::run_all does. The verdict uses central predictions and ignores
 /// their intervals.
-Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
+Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies, bool intervals,
                                              work::ExecutionOptions execution);
 
 }  // namespace rehearse::cli

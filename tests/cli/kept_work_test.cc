@@ -111,8 +111,8 @@ TEST_CASE("validate: a killed run resumes with the rows that it predicted") {
       "name,workload.model,workload.sequence,training.global_batch,plan.tensor,plan.data,"
       "cluster.device,cluster.devices_per_node,cluster.nodes,cluster.intra_node,step_s\n";
   for (int row = 1; row <= 240; ++row)
-    rows +=
-        fmt::format("row {0},llama3_8b,2048,{1},2,4,h100_sxm5_80,8,1,nvswitch,0.5\n", row, row * 4);
+    rows += fmt::format("row {0},gpt2_small,1024,{1},2,4,h100_sxm5_80,8,1,nvswitch,0.5\n", row,
+                        row * 4);
   const fs::path file = test::write_scratch("jobs.csv", rows);
   // A recording is one item more.
   fs::copy_file(test::source_file(test::kExample), file.parent_path() / "three_steps.json");

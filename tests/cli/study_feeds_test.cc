@@ -18,7 +18,7 @@ using test::Ran;
 
 /// Both sides of a line can be replaced.
 std::string feeds_text(const std::string& from = "", const std::string& to = "") {
-  std::string text =
+  return test::replaced(
       "name: feeds\n"
       "source: by hand\n"
       "sweep: {workers: [1, 4]}\n"
@@ -53,21 +53,13 @@ std::string feeds_text(const std::string& from = "", const std::string& to = "")
       "expect:\n"
       "  measure: hits\n"
       "  value: 3\n"
-      "  tolerance: 1e-9\n";
-  if (from.empty()) return text;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
+      "  tolerance: 1e-9\n",
+      from, to);
 }
 
 Ran run_feeds(const std::string& text, const std::vector<std::string>& more = {}) {
   // The worked example of docs/concepts/store.md: four keys, two held, 3 hits of 7.
-  std::string with_keys = text;
-  if (const std::size_t at = with_keys.find("keys.txt"); at != std::string::npos)
-    with_keys.replace(at, 8, test::write_scratch("keys.txt", "1 2 3\n1 4\n1 2\n").string());
-  std::vector<std::string> arguments = {"study", test::write_scratch("f.yaml", with_keys).string()};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return test::rehearse(arguments);
+  return test::run_study(test::with_file(text, "keys.txt", "1 2 3\n1 4\n1 2\n"), more);
 }
 
 TEST_CASE("study: measures of pipelines and caches") {
@@ -171,7 +163,7 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
 
 /// The graph of docs/formats/study.md, and a flow; one run of it in four takes twice as long.
 std::string lists_text(const std::string& from = "", const std::string& to = "") {
-  std::string text =
+  return test::replaced(
       "name: lists\n"
       "source: by hand\n"
       "sweep: {pause: [500 ms], law: [fair, coflow, echelon]}\n"
@@ -193,11 +185,8 @@ std::string lists_text(const std::string& from = "", const std::string& to = "")
       "  act: {runs: 20000, steps: [{name: one, time: 3 s, fails: 0.25, retries: 1}]}\n"
       "measure:\n"
       "  seconds: makespan(pipeline)\n"
-      "expect: {measure: seconds, range: [7, 11], sweep: within}\n";
-  if (from.empty()) return text;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
+      "expect: {measure: seconds, range: [7, 11], sweep: within}\n",
+      from, to);
 }
 
 TEST_CASE("study: a graph of ops, lists and their reductions, and quantities with a unit") {
@@ -267,7 +256,7 @@ TEST_CASE("study: minimum and maximum of several measures") {
 
 /// Both sides of a line can be replaced.
 std::string controlled_text(const std::string& from = "", const std::string& to = "") {
-  std::string text =
+  return test::replaced(
       "name: knobs\n"
       "source: by hand\n"
       "fidelity: closed\n"
@@ -302,11 +291,8 @@ std::string controlled_text(const std::string& from = "", const std::string& to 
       "  linear: fixed_price(linear)\n"
       "  usual: step_time(layer)\n"
       "  seconds: makespan(act)\n"
-      "expect: {measure: late, range: [1, 10], sweep: within}\n";
-  if (from.empty()) return text;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
+      "expect: {measure: late, range: [1, 10], sweep: within}\n",
+      from, to);
 }
 
 // The prices of the controller are the step times of the same study with the parameters replaced.
@@ -338,7 +324,7 @@ TEST_CASE("study: mistakes in controllers and flows are one line") {
     return ran.errors;
   };
   CHECK_THAT(refused("knob: algorithm", "knob: algoritm"),
-             Contains("f.yaml:17:11: measure.known: exchange: controllers.exchange.knob: "
+             Contains("s.yaml:17:11: measure.known: exchange: controllers.exchange.knob: "
                       "'algoritm' is not a parameter of the sweep") &&
                  Contains("did you mean 'algorithm'"));
   CHECK_THAT(

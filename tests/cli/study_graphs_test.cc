@@ -18,7 +18,7 @@ using test::Ran;
 
 /// The worked example of docs/concepts/partition.md, all of it on one of the two workers.
 std::string graphs_text(const std::string& from = "", const std::string& to = "") {
-  std::string text =
+  return test::replaced(
       "name: graphs\n"
       "source: by hand\n"
       "sweep: {workers: [1, 2]}\n"
@@ -39,21 +39,13 @@ std::string graphs_text(const std::string& from = "", const std::string& to = ""
       "  measure: expected\n"
       "  range: [0, 4.5]\n"
       "  sweep: spans\n"
-      "  tolerance: 1e-9\n";
-  if (from.empty()) return text;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
+      "  tolerance: 1e-9\n",
+      from, to);
 }
 
-Ran run_graphs(std::string text, const std::vector<std::string>& more = {}) {
-  if (const std::size_t at = text.find("ring.txt"); at != std::string::npos)
-    text.replace(
-        at, 8,
-        test::write_scratch("ring.txt", "0 1 2\n1 2 3\n2 3 4\n3 4 5\n4 5 0\n5 0 1\n").string());
-  std::vector<std::string> arguments = {"study", test::write_scratch("g.yaml", text).string()};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return test::rehearse(arguments);
+Ran run_graphs(const std::string& text, const std::vector<std::string>& more = {}) {
+  const std::string ring = "0 1 2\n1 2 3\n2 3 4\n3 4 5\n4 5 0\n5 0 1\n";
+  return test::run_study(test::with_file(text, "ring.txt", ring), more);
 }
 
 TEST_CASE("study: measures of partitioned graphs") {

@@ -1,5 +1,6 @@
 // study: points, verdicts and exit codes, and what it refuses.
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
@@ -15,7 +16,7 @@ using test::study_json;
 
 /// Two layouts of one network on four devices; both sides of a line can be replaced.
 std::string study_text(const std::string& from = "", const std::string& to = "") {
-  std::string text =
+  return test::replaced(
       "name: small\n"
       "source: made up\n"
       "fidelity: closed\n"
@@ -39,11 +40,8 @@ std::string study_text(const std::string& from = "", const std::string& to = "")
       "expect:\n"
       "  measure: same\n"
       "  value: 2\n"
-      "  tolerance: 0.001\n";
-  if (from.empty()) return text;
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
+      "  tolerance: 0.001\n",
+      from, to);
 }
 
 std::string verdict_of(const std::string& text, int code) {
@@ -302,6 +300,23 @@ TEST_CASE("study: jobs in turns share their links, or have their own") {
   CHECK_THAT(
       run_study("links: $far\nsweep: {far: [near]}\n" + turns_text("crossover(a, b)")).errors,
       Catch::Contains("unknown division 'near'"));
+}
+
+TEST_CASE("study: text has the values of JSON though its steps have no intervals") {
+  for (const char* measure : {"exposed_communication(a) / step_time(b)", "crossover(a, b)"}) {
+    INFO(measure);
+    const auto text_for = [&](const std::string& range) {
+      return test::replaced(turns_text(measure), "[1, 2]", range);
+    };
+    const Json got = study_json(text_for("[0, 2]"))["studies"][0]["got"]["least"];
+    const double value = got["value"];
+    CHECK(value > 0.1);
+    const std::string text =
+        text_for(fmt::format("[{}, {}]", value * (1 - 1e-12), value * (1 + 1e-12)));
+    CHECK(run_study(text).code == 0);
+    CHECK(run_study(text, {"--format", "markdown"}).code == 0);
+    CHECK(run_study(text_for(fmt::format("[{}, 2]", value * 1.01))).code == 1);
+  }
 }
 
 TEST_CASE("study: turns that cannot be taken are refused") {

@@ -11,6 +11,21 @@
 
 namespace rehearse::test {
 
+/// The text with `from`, which it has, replaced by `to`; the text itself if `from` is empty.
+inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  if (from.empty()) return text;
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+/// The text with the name of a file, if it has it, replaced by a file of these contents.
+inline std::string with_file(std::string text, const std::string& name,
+                             const std::string& contents) {
+  if (text.find(name) == std::string::npos) return text;
+  return replaced(std::move(text), name, write_scratch(name, contents).string());
+}
+
 /// The file is named s.yaml.
 inline Ran run_study(const std::string& text, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"study", write_scratch("s.yaml", text).string()};
