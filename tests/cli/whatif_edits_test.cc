@@ -207,6 +207,18 @@ TEST_CASE("recorded sums of gradients join in larger buckets") {
                      "has sums of gradients of 1.00 MiB or more, and recorded sums only join");
 }
 
+TEST_CASE("edits of passes take operators on threads as kernels where no device was recorded") {
+  // Of 650 us of work and a sum of 10 us, the update takes 60 us, of them 40 in an operator.
+  const auto step = [](std::vector<std::string> edit) {
+    return value(whatif(std::move(edit), "examples/cpu_ranks")["step_time"]);
+  };
+  CHECK(step({"--samples", "16"}) == Approx(1000e-6 + 590e-6 + 10e-6).epsilon(1e-3));
+  CHECK(step({"--accumulation", "4"}) == Approx(1000e-6 - 0.75 * 60e-6));
+  // Rank 0 takes 950 us more. It comes to the sum after 580 us instead of 290, and rank 1 after 310:
+  // the mean of the ranks is that of 950 and 270 us more.
+  CHECK(step({"--straggler", "0:2"}) == Approx(1610e-6));
+}
+
 TEST_CASE("without a checkpoint backward runs nothing again") {
   // One kernel of 100 us and its gap less.
   const Json json = whatif({"--keep", "range=layers.0"}, "examples/recordings/checkpoint.json");

@@ -89,7 +89,7 @@ TEST_CASE("samples are those of the texts that are looked up, where attention ru
   };
   std::vector<Unit> units;
   const auto add = [&](std::string_view name, std::vector<Operand> operands) {
-    units.push_back({.op = 0, .name = name, .phase = Phase::kForward, .start = {}});
+    units.push_back({.op = 0, .name = name, .phase = Phase::kForward, .start = Nanoseconds{0}});
     units.back().operands = std::move(operands);
   };
   for (int block = 0; block < 4; ++block) {
