@@ -61,8 +61,8 @@ Result<RecordedProgram> resize(const ReplayJob& job, const std::string& text,
 
 std::string resized(const std::string&) {
   return "passes of another size: times by the ratio of the cost laws; messages of activations by "
-         "the recorded times of their group; copies to the device in proportion, at least as "
-         "recorded; loading and other work of the host as recorded";
+         "the recorded times of their group; copies to the device, and loading of more samples, in "
+         "proportion, at least as recorded; other work of the host as recorded";
 }
 
 std::string if_untimed(const std::string& text, const char* assumption) {
@@ -116,7 +116,8 @@ constexpr NamedEdit kEdits[] = {
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
         const Globals&) { return keep_range(job, std::move(program), *parse_range(text)); }},
     {"--replace",
-     "TARGET[=PATTERN]:DURATION, each matching kernel, copy or collective lasts this long",
+     "TARGET[=PATTERN]:DURATION, each matching kernel, copy, collective or range of the host lasts "
+     "this long",
      reads<replay::parse_timed>, apply<replay::parse_timed, replay::replace>},
     {"--scale",
      "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, collective, "

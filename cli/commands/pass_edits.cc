@@ -9,6 +9,7 @@
 
 #include "cli/commands/kernel_laws.h"
 #include "models/compute/op_cost.h"
+#include "models/workload/host_work.h"
 #include "models/workload/lift_ops.h"
 #include "models/workload/lift_plan.h"
 #include "profiler/replay/edit.h"
@@ -30,17 +31,72 @@ std::string source_of(const ReplayJob& job) { return job.recordings.front().rank
 
 using workload::lifting::ActivationMessages;
 
-/// Multiplies the durations of device ops of a rank.
-void scale_device(replay::RecordedProgram& program, std::uint32_t rank,
-                  const std::map<GpuIndex, double>& factors) {
-  program::RankProgram& of = program.programs[rank];
-  for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
-    const program::Recorded& recorded = of.recorded[i];
-    if (recorded.kind != Kind::kDevice || !recorded.row) continue;
-    if (const auto found = factors.find(*recorded.row); found != factors.end())
-      of.ops[i].duration = *of.ops[i].duration * found->second;
-  }
+bool is_host_work(const program::Recorded& recorded) {
+  return (recorded.kind == Kind::kHost || recorded.kind == Kind::kCall) && recorded.row;
 }
+
+/// The recordings as lifting reads them: work of a host without a device is that of its cores.
+class Work {
+ public:
+  explicit Work(const ReplayJob& job)
+      : job_(job), cores_(workload::with_host_work_on_cores(*job.trace)) {
+    for (std::size_t rank = 0; rank < job.recordings.size(); ++rank)
+      recordings_.emplace_back(cores_ ? *cores_ : *job.trace, rank);
+  }
+
+  const Recording& operator[](std::size_t rank) const { return recordings_[rank]; }
+  bool on_cores(std::size_t rank) const {
+    return job_.recordings[rank].streams().empty() && !recordings_[rank].streams().empty();
+  }
+  /// The host op whose work a device op of the cores is.
+  HostIndex host(std::size_t rank, GpuIndex i) const {
+    return *recordings_[rank].parent(*recordings_[rank].launcher(i));
+  }
+
+  /// Multiplies the durations of host work in the operators and ranges; the innermost one counts.
+  void scale(replay::RecordedProgram& program, std::uint32_t rank,
+             const std::map<HostIndex, double>& factors) const {
+    program::RankProgram& of = program.programs[rank];
+    for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
+      if (!is_host_work(of.recorded[i])) continue;
+      for (std::optional<HostIndex> op = of.recorded[i].row; op;
+           op = job_.recordings[rank].parent(*op))
+        if (const auto found = factors.find(*op); found != factors.end()) {
+          of.ops[i].duration = *of.ops[i].duration * found->second;
+          break;
+        }
+    }
+  }
+
+  /// Multiplies the durations of device ops of a rank.
+  void scale_device(replay::RecordedProgram& program, std::uint32_t rank,
+                    const std::map<GpuIndex, double>& factors) const {
+    if (on_cores(rank)) {
+      std::map<HostIndex, double> of_host;
+      for (const auto& [i, factor] : factors) of_host.emplace(host(rank, i), factor);
+      return scale(program, rank, of_host);
+    }
+    program::RankProgram& of = program.programs[rank];
+    for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
+      const program::Recorded& recorded = of.recorded[i];
+      if (recorded.kind != Kind::kDevice || !recorded.row) continue;
+      if (const auto found = factors.find(*recorded.row); found != factors.end())
+        of.ops[i].duration = *of.ops[i].duration * found->second;
+    }
+  }
+
+  /// The op of the program that ends with a device op.
+  program::ProgramOp& op(replay::RecordedProgram& program, std::size_t rank, GpuIndex i) const {
+    const replay::RankReplay& replay = program.replays[rank];
+    return program.programs[rank]
+        .ops[on_cores(rank) ? *replay.host_last[host(rank, i)] : replay.device_last[i]];
+  }
+
+ private:
+  const ReplayJob& job_;
+  std::optional<trace::Trace> cores_;
+  std::vector<Recording> recordings_;
+};
 
 Result<ActivationMessages> activations_of(const Recording& recording, const StepUnits& step) {
   NamePool names;
@@ -49,14 +105,14 @@ Result<ActivationMessages> activations_of(const Recording& recording, const Step
 }
 
 /// Messages that hold activations, with that many times the bytes.
-Status resize_messages(const ReplayJob& job, const std::set<GpuIndex>& messages, std::uint32_t rank,
+Status resize_messages(const Work& work, const std::set<GpuIndex>& messages, std::uint32_t rank,
                        double times, const MessageLaw& law, Bound bound,
                        replay::RecordedProgram& program) {
   for (const GpuIndex i : messages) {
-    program::ProgramOp& op = program.programs[rank].ops[program.replays[rank].device_last[i]];
+    program::ProgramOp& op = work.op(program, rank, i);
     const std::uint32_t group = program.groups_of[rank][op.group];
     if (op.collective == CollectiveKind::kSendRecv && program.groups[group].members.size() < 2)
-      return fail_in(job.recordings[rank].rank().info.source,
+      return fail_in(work[rank].rank().info.source,
                      "its messages between stages have no partner in the given ranks, so that they "
                      "contain the wait for it",
                      "the ranks of all stages, of one run; or a job file with "
@@ -67,8 +123,15 @@ Status resize_messages(const ReplayJob& job, const std::set<GpuIndex>& messages,
   return {};
 }
 
-bool is_host_work(const program::Recorded& recorded) {
-  return (recorded.kind == Kind::kHost || recorded.kind == Kind::kCall) && recorded.row;
+/// Ranges of loading that start in the step.
+std::vector<HostIndex> loading_in(const Recording& recording, const replay::Step& step) {
+  std::vector<HostIndex> found;
+  for (const replay::HostThread& thread : recording.threads())
+    for (const HostIndex i : thread.ops)
+      if (recording.host(i).start >= step.start && recording.host(i).start < step.end &&
+          recording.name(recording.host(i)).starts_with("enumerate(DataLoader)"))
+        found.push_back(i);
+  return found;
 }
 
 /// Whether a host op runs within a backward operator; `again`: as an operator of forward.
@@ -112,8 +175,9 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
                                               const Globals& globals) {
   std::size_t changed = 0, kept = 0;
   const MessageLaw law(job.recorded.graph.program);
+  const Work work(job);
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
-    const Recording& recording = job.recordings[rank];
+    const Recording& recording = work[rank];
     const std::vector<replay::StepOps>& recorded = program.replays[rank].steps;
     std::vector<StepUnits> steps;
     for (const replay::StepOps& of : recorded)
@@ -122,6 +186,7 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
         TRY(cost_on(job, recording.rank(), "give the factor: --scale SELECTOR:FACTOR"));
     NamePool names;
     std::map<GpuIndex, double> factors;
+    std::map<HostIndex, double> loads;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       const StepUnits& step = steps[s];
       const double samples = workload::lifting::find_samples(step.units);
@@ -136,7 +201,7 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
       if (!(from > 0))
         return fail_in(recording.rank().info.source, "its samples have no tokens",
                        "a model with attention or looked-up embeddings, with shapes");
-      TRY(resize_messages(job, messages.ops, rank, to / from, law, bound, program));
+      TRY(resize_messages(work, messages.ops, rank, to / from, law, bound, program));
       for (std::size_t u = 0; u < step.units.size(); ++u) {
         const auto& unit = step.units[u];
         if (unit.phase == Phase::kOptimizer) continue;
@@ -170,8 +235,12 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
             recording.host(*call).start < recorded[s].step.end)
           factors[i] = bound == Bound::kLow ? 1 : to / from;
       }
+      if (extent == PassExtent::kSamples)
+        for (const HostIndex i : loading_in(recording, recorded[s].step))
+          loads[i] = bound == Bound::kLow ? std::min(1.0, to / from) : to / from;
     }
-    scale_device(program, rank, factors);
+    work.scale_device(program, rank, factors);
+    work.scale(program, rank, loads);
   }
   if (changed == 0)
     return fail_in(source_of(job), "has no shapes of its kernels",
@@ -186,8 +255,9 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes) {
   bool any = false;
+  const Work work(job);
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
-    const Recording& recording = job.recordings[rank];
+    const Recording& recording = work[rank];
     const replay::Ranges optimizer(recording, "Optimizer*", false);
     std::map<GpuIndex, double> factors;
     std::map<HostIndex, double> of_operator;
@@ -199,7 +269,8 @@ Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::Recorde
         if (unit.phase == Phase::kOptimizer) {
           any = true;
           of_operator[unit.op] = share;
-          for (const GpuIndex i : unit.device) factors[i] = share;
+          if (!work.on_cores(rank))
+            for (const GpuIndex i : unit.device) factors[i] = share;
         }
       for (const auto& message : step.messages)
         if (message.phase != Phase::kForward && !activations.ops.contains(message.op))
@@ -211,20 +282,59 @@ Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::Recorde
               recording.host(i).start < recorded.step.end && optimizer.of(i) == i)
             of_operator[i] = share;
     }
-    scale_device(program, rank, factors);
-    program::RankProgram& of = program.programs[rank];
-    for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
-      if (!is_host_work(of.recorded[i])) continue;
-      for (std::optional<HostIndex> op = of.recorded[i].row; op; op = recording.parent(*op))
-        if (const auto found = of_operator.find(*op); found != of_operator.end()) {
-          of.ops[i].duration = *of.ops[i].duration * found->second;
-          break;
-        }
-    }
+    work.scale_device(program, rank, factors);
+    work.scale(program, rank, of_operator);
   }
   if (!any)
     return fail_in(source_of(job), "has no update of parameters after a backward pass",
                    "a recording of training");
+  return program;
+}
+
+Result<replay::RecordedProgram> join_sums(const ReplayJob& job, replay::RecordedProgram program,
+                                          Bytes size, Bound bound) {
+  const Work work(job);
+  const MessageLaw law(job.recorded.graph.program);
+  std::optional<Bytes> smallest;
+  bool joined = false;
+  for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank)
+    for (const replay::StepOps& recorded : program.replays[rank].steps) {
+      const StepUnits step = workload::lifting::find_units(work[rank], recorded.step);
+      const ActivationMessages activations = TRY(activations_of(work[rank], step));
+      std::map<std::pair<std::uint32_t, CollectiveKind>, std::vector<program::ProgramOp*>> open;
+      for (const auto& message : step.messages) {
+        if (message.phase == Phase::kForward || activations.ops.contains(message.op)) continue;
+        program::ProgramOp& op = work.op(program, rank, message.op);
+        if (op.task != program::Task::kCollective ||
+            (op.collective != CollectiveKind::kAllReduce &&
+             op.collective != CollectiveKind::kReduceScatter))
+          continue;
+        if (!op.sized)
+          return fail_in(work[rank].rank().info.source, "states no sizes of its sums of gradients",
+                         "a recording of all ranks, with sizes of collectives");
+        smallest = std::min(smallest.value_or(op.bytes), op.bytes);
+        const std::uint32_t group = program.groups_of[rank][op.group];
+        std::vector<program::ProgramOp*>& bucket = open[{group, op.collective}];
+        for (program::ProgramOp* const before : bucket) {
+          op.bytes += before->bytes;
+          *op.duration += *before->duration - law.with_bytes(group, *before, 0, bound);
+          before->duration = Picoseconds(0);
+          before->bytes = Bytes::b(0);
+          joined = true;
+        }
+        bucket.clear();
+        if (op.bytes < size) bucket.push_back(&op);
+      }
+    }
+  if (!smallest)
+    return fail_in(source_of(job), "has no sums of gradients",
+                   "--data-parallel N --network LINK, which adds them");
+  if (!joined)
+    return fail_in(source_of(job),
+                   fmt::format("has sums of gradients of {} or more, and recorded sums only join",
+                               to_string(*smallest)),
+                   "a larger --bucket; for smaller ones a job file with `workload: {recording: …}` "
+                   "and `plan: {bucket: SIZE}`");
   return program;
 }
 
@@ -235,15 +345,17 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
   struct Instance {
     Picoseconds host{0}, device{0};
     std::size_t kernels = 0;
-    std::optional<GpuIndex> first;  ///< kernel of backward
+    std::optional<GpuIndex> first;              ///< kernel of backward
+    std::optional<program::OpIndex> on_thread;  ///< without a device: the first work of backward
   };
   bool any = false;
+  const Work work(job);
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const Recording& recording = job.recordings[rank];
     std::set<GpuIndex> activations;
     for (const replay::StepOps& recorded : program.replays[rank].steps)
       activations.merge(
-          TRY(activations_of(recording, workload::lifting::find_units(recording, recorded.step)))
+          TRY(activations_of(work[rank], workload::lifting::find_units(work[rank], recorded.step)))
               .ops);
     const replay::Ranges named(recording, range.pattern, false),
         linked(recording, range.pattern, true);
@@ -266,7 +378,8 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
                     "layers without checkpoints");
       Instance& instance = instances[*in];
       if (named.of(host) == in && !backward.yes) {
-        if (of.ops[i].task == program::Task::kCollective && !activations.contains(*recorded.row))
+        if (of.ops[i].task == program::Task::kCollective &&
+            (!device || !activations.contains(*recorded.row)))
           return fail(
               fmt::format("'{}' contains collectives of weights, and recomputation may repeat them",
                           range.text),
@@ -276,11 +389,17 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
       } else if (device && of.ops[i].task == program::Task::kCompute &&
                  (!instance.first || launched_before(*recorded.row, *instance.first))) {
         instance.first = *recorded.row;
+      } else if (work.on_cores(rank) && backward.yes && !instance.on_thread) {
+        instance.on_thread = i;
       }
     }
     const Picoseconds gap = Picoseconds::from(program.replays[rank].constants.queue_gap.value);
     std::map<HostIndex, Picoseconds> of_call;
     for (const auto& [number, instance] : instances) {
+      if (instance.on_thread && instance.host > Picoseconds(0)) {
+        any = true;
+        *of.ops[*instance.on_thread].duration += instance.host;
+      }
       if (!instance.first || instance.kernels == 0) continue;
       any = true;
       // Its kernels come before the first of backward, and the host launches them all before the
@@ -295,7 +414,7 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
           *of.ops[i].duration += call.mapped();
   }
   if (!any)
-    return fail(fmt::format("'{}' has no kernels in both forward and backward", range.text),
+    return fail(fmt::format("'{}' has no work in both forward and backward", range.text),
                 "a range of a recording of training, with sequence numbers of operators");
   return program;
 }
@@ -313,6 +432,14 @@ Result<replay::RecordedProgram> keep_range(const ReplayJob& job, replay::Recorde
       if (call && linked.of(call) && in_backward(recording, *call).again) gone[rank].insert(i);
     }
     any = any || !gone[rank].empty();
+    if (!job.recordings[rank].streams().empty()) continue;
+    program::RankProgram& of = program.programs[rank];
+    for (program::OpIndex i = 0; i < of.ops.size(); ++i)
+      if (is_host_work(of.recorded[i]) && linked.of(of.recorded[i].row) &&
+          in_backward(recording, *of.recorded[i].row).again) {
+        any = true;
+        of.ops[i].duration = Picoseconds(0);
+      }
   }
   if (!any)
     return fail(fmt::format("the backward pass of '{}' recomputes nothing", range.text),

@@ -1,5 +1,6 @@
 // Edits of the passes of a recorded step: their size, their number per update, and what backward
-// runs again. Operators, extents and phases are those of lifting (models/workload/lift_units.h).
+// runs again. Operators, extents and phases are those of lifting (models/workload/lift_units.h). In a
+// recording without a device, operators on threads are the kernels (models/workload/host_work.h).
 #pragma once
 
 #include <string_view>
@@ -19,7 +20,7 @@ enum class PassExtent : std::uint8_t { kSamples, kTokens };
 
 /// Each kernel of forward and backward takes recorded × modelled time of the new extents ÷ that of
 /// the recorded ones, on the recorded GPU. Messages of activations follow MessageLaw. Copies to
-/// the device take time in proportion, at the low bound none more. Kernels without shapes keep their
+/// the device, and loading of samples, take time in proportion, at the low bound none more. Kernels without shapes keep their
 /// time, with a warning. Fails if that is true of all, if the GPU is not in the catalog, if a message
 /// between stages has no partner, and where activation_messages and workload::with_tokens do.
 Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::RecordedProgram program,
@@ -30,6 +31,12 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
 /// the sums of gradients. Fails if no update was recorded, and where activation_messages does.
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes);
+
+/// Recorded sums of gradients, in order of launch, join until a bucket has at least `size`. The last of
+/// a bucket takes the time of all, with their fixed time by MessageLaw once; the others take none. Fails
+/// if no two sums join, if their sizes were not recorded, and where activation_messages does.
+Result<replay::RecordedProgram> join_sums(const ReplayJob& job, replay::RecordedProgram program,
+                                          Bytes size, Bound bound);
 
 /// Forward of each instance of the range runs again, on host and device, at the first backward
 /// kernel of the instance, with its messages of activations. Fails if no instance has backward

@@ -9,6 +9,7 @@
 #include "cli/commands/edits.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/options.h"
+#include "cli/commands/pass_edits.h"
 #include "cli/commands/recorded_tenants.h"
 #include "cli/commands/share_options.h"
 #include "cli/config/job_file.h"
@@ -54,6 +55,12 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
                          return apply(job, text, std::move(program), bound, globals);
                        },
                        named_edits()[i].assumption(text)});
+  if (options.bucket && options.data_parallel == 0)
+    edits.push_back({[&](RecordedProgram program, Bound bound) {
+                       return join_sums(job, std::move(program), *options.bucket, bound);
+                     },
+                     "sums of gradients in larger buckets: their fixed time, as their recorded times "
+                     "show it, is spent once per bucket"});
   if (!options.input_pipeline.empty() && !pipeline)
     edits.push_back({[&](RecordedProgram program, Bound) {
       return replay::overlap_input(recordings, std::move(program),
@@ -62,8 +69,9 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
   if (network && options.data_parallel > 0)
     edits.push_back(
         {[&](RecordedProgram program, Bound) {
-           return data_parallel(job, std::move(program), options.data_parallel, options.bucket,
-                                *network);
+           return data_parallel(
+               job, std::move(program), options.data_parallel,
+               options.bucket.value_or(strategies::DataParallelPlan{.ranks = 1}.bucket), *network);
          },
          options.data_parallel > 1 && job.recorded.graph.program.replays.front().has_device
              ? "sums of gradients: kernels that overlap them take 1.1 times as long and "
@@ -213,8 +221,8 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
              "their gradients")
       ->needs(network);
   add_read(command, "--bucket", "SIZE", options.bucket, parse_bucket,
-           "minimum size of a gradient bucket (default: 25 MiB)")
-      ->needs("--data-parallel");
+           "minimum size of a bucket of gradients: of the recorded sums, which join; or of those of "
+           "--data-parallel (default: 25 MiB)");
 }
 
 void check_edits(const WhatifOptions& options) {
@@ -226,7 +234,7 @@ void check_edits(const WhatifOptions& options) {
 }
 
 bool has_edits(const WhatifOptions& options) {
-  return !options.input_pipeline.empty() || !options.network.empty() ||
+  return !options.input_pipeline.empty() || !options.network.empty() || options.bucket ||
          std::ranges::any_of(options.named, [](const auto& texts) { return !texts.empty(); });
 }
 

@@ -19,7 +19,7 @@ struct WhatifOptions {
   std::uint32_t batch = 0;  ///< samples per request of a rank; 0: a unit of the last stage
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
-  Bytes bucket = strategies::DataParallelPlan{.ranks = 1}.bucket;
+  std::optional<Bytes> bucket = {};  ///< of sums of gradients
 };
 
 /// Adds the options of edits, without those of the request.

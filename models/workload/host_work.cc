@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
 #include "models/workload/lift_units.h"
+#include "profiler/replay/collectives.h"
 #include "profiler/replay/recording.h"
 
 namespace rehearse::workload {
@@ -80,6 +84,30 @@ class Finder {
   HostKind works_;
 };
 
+/// Collectives that state no ranks are among the given ones that run them together.
+void state_ranks(const trace::Trace& trace, trace::Trace& result) {
+  std::vector<Recording> recordings;
+  std::vector<std::vector<replay::CommunicationOp>> communication;
+  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    recordings.emplace_back(trace, rank);
+    communication.push_back(replay::find_communication(recordings.back()));
+  }
+  for (const auto& match : replay::match_collectives(recordings, communication).matched) {
+    std::vector<std::size_t> ranks;
+    for (const auto& member : match.members)
+      ranks.push_back(trace.ranks[member.rank].info.rank.value_or(member.rank));
+    const NameId text = result.names.intern(fmt::format("[{}]", fmt::join(ranks, ", ")));
+    for (const auto& member : match.members) {
+      if (!recordings[member.rank].streams().empty()) continue;
+      const HostOp& op = recordings[member.rank].host(member.op);
+      trace::Collective& what = result.ranks[member.rank].collectives[op.collective->index()];
+      if (what.group_size || what.ranks) continue;
+      what.group_size = static_cast<std::uint32_t>(ranks.size());
+      what.ranks = text;
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<trace::Trace> with_host_work_on_cores(const trace::Trace& trace) {
@@ -110,6 +138,7 @@ std::optional<trace::Trace> with_host_work_on_cores(const trace::Trace& trace) {
                               .collective = op.collective});
     }
   }
+  if (result && trace.ranks.size() > 1) state_ranks(trace, *result);
   return result;
 }
 

@@ -16,7 +16,8 @@ inline constexpr std::string_view kCore = "cpu_core";
 /// that device, each as one op on a stream of its thread. An operator inside another one is part of
 /// it, unless the outer one only wraps operators (a node of the backward pass, an operator of unknown
 /// role). Where no operators were recorded, innermost ranges inside ranges "forward", "backward" and
-/// "optimizer" count instead. Work of data loaders is left out.
+/// "optimizer" count instead. Work of data loaders is left out. Collectives that state no ranks get the
+/// given ranks that run them together.
 std::optional<trace::Trace> with_host_work_on_cores(const trace::Trace& trace);
 
 }  // namespace rehearse::workload

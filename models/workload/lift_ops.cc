@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace rehearse::workload::lifting {
 namespace {
@@ -38,13 +39,23 @@ Estimate<Seconds> point(Seconds time) { return {time, time, time, Provenance::kR
 
 double find_samples(const std::vector<Unit>& units) {
   std::map<double, std::size_t> seen;
+  std::set<double> texts;  // leading extents of the rows that are looked up
   for (const Unit& unit : units) {
-    if (unit.phase != Phase::kForward || role_of(unit.name) == Role::kGather) continue;
+    const Role role = role_of(unit.name);
+    if (unit.phase != Phase::kForward) continue;
+    if (role == Role::kGather) {
+      if (unit.operands.size() > 1 && unit.operands[1].extents.size() == 2)
+        texts.insert(unit.operands[1].extents.front());
+      continue;
+    }
     const std::vector<Operand> tensors = tensors_of(unit);
     // Of two extents and fewer, the first may count samples and tokens together, or channels.
-    if (!tensors.empty() && tensors.front().extents.size() >= 3)
-      ++seen[tensors.front().extents.front()];
+    if (tensors.empty() || tensors.front().extents.size() < 3) continue;
+    ++seen[tensors.front().extents.front()];
   }
+  // Attention may run tokens first, and then samples (nn.MultiheadAttention).
+  if (std::ranges::any_of(texts, [&](double extent) { return seen.contains(extent); }))
+    std::erase_if(seen, [&](const auto& extent) { return !texts.contains(extent.first); });
   if (seen.empty())
     for (const Unit& unit : units)
       if (unit.phase == Phase::kForward && role_of(unit.name) != Role::kPlain &&
@@ -122,7 +133,8 @@ bool OpMaker::holds_samples(const Operand& operand) const {
   if (!operand.is_tensor()) return false;
   return divides(samples_, operand.extents.front()) ||
          (operand.extents.size() == 3 &&
-          by_expert_.contains({operand.extents[0], operand.extents[1]}));
+          ((operand.extents[0] == tokens_ && operand.extents[1] == samples_) ||
+           by_expert_.contains({operand.extents[0], operand.extents[1]})));
 }
 
 /// Scores of attention: a matrix of tokens by tokens for each sample and head. Three extents that begin

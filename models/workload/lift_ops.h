@@ -10,7 +10,8 @@
 
 namespace rehearse::workload::lifting {
 
-/// The commonest leading extent in the forward pass; 1 if shapes are missing.
+/// The commonest leading extent in the forward pass, of those that looked-up texts have if there are any; 1
+/// if shapes are missing.
 double find_samples(const std::vector<Unit>& units);
 
 /// The tokens of a sample on this rank, from the lookups of the model; else, where there is

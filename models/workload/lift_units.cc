@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -44,10 +45,12 @@ class Finder {
       for (const HostIndex i : thread.ops) {
         const HostOp& op = r.host(i);
         if (op.start < step.start || op.start >= step.end) continue;
+        if (is_operator(op)) computes_.insert(op.thread.index());
         const bool node = is_backward_node(r, op);
         if (!node && !is_accumulate(r, op)) continue;
         Backward& backward = backward_[op.thread.index()];
         if (node) backward.nodes.push_back(i);
+        begin_ = std::min(begin_, op.start);
         backward.end = std::max(backward.end, op.end());
         if (is_accumulate(r, op)) accumulated_.push_back(i);
         end_ = std::max(end_, op.end());
@@ -140,6 +143,11 @@ class Finder {
               .phase = Phase::kForward,
               .start = r_.host(chain.back()).start};
     set_phase(unit, chain, node ? *node + 1 : 0, node);
+    // A thread that only communicates does so for the thread that computes gradients.
+    const std::uint32_t thread = r_.host(chain.back()).thread.index();
+    if (unit.phase == Phase::kForward && !computes_.contains(thread) && unit.start >= begin_ &&
+        unit.start < end_)
+      unit.phase = Phase::kBackward;
     out_.messages.push_back({i, unit.phase});
   }
 
@@ -277,7 +285,8 @@ class Finder {
   const Recording& r_;
   const replay::Step& step_;
   std::map<std::uint32_t, Backward> backward_;  ///< by thread
-  Nanoseconds end_{INT64_MIN};                  ///< of backward
+  Nanoseconds begin_{INT64_MAX}, end_{INT64_MIN};  ///< of backward
+  std::set<std::uint32_t> computes_;               ///< threads with operators
   std::vector<HostIndex> accumulated_;
   std::unordered_map<HostIndex, std::size_t> unit_at_;
   Operand typed_ = {

@@ -44,7 +44,9 @@ std::vector<WholeSteps> whole_steps(const ReplayGraph& replay, std::size_t numbe
 
 /// Without a device the host is what computes.
 program::Occupancy by_device(const RankReplay& rank, program::Occupancy part) {
-  if (!rank.has_device) std::swap(part.compute, part.host);
+  if (rank.has_device) return part;
+  part.compute = part.compute + part.host;
+  part.host = Seconds::s(0);
   return part;
 }
 
@@ -62,6 +64,14 @@ std::optional<OpId> ReplayOps::cause(OpId op) const {
   // While a rank waits for the input pipeline, the work of the pipeline is no work of the step.
   const auto ask = ask_of_.find(op.index());
   return ask != ask_of_.end() ? ask->second : LoweredOps::cause(op);
+}
+
+bool ReplayOps::on_device(OpId op) const {
+  if (LoweredOps::on_device(op)) return true;
+  const std::optional<std::uint32_t> run = rank(op);
+  if (!run || !without_device(*run)) return false;
+  const graph::Category category = replay_.graph().category(op);
+  return category == graph::Category::kHost || category == graph::Category::kCommunication;
 }
 
 program::Occupancy occupancy(const ReplayGraph& replay, const Timeline& timeline) {

@@ -20,6 +20,8 @@ class ReplayOps : public program::LoweredOps {
             program::Interval interval = {});
 
   std::optional<OpId> cause(OpId op) const override;
+  /// The threads of a rank without a device are its device.
+  bool on_device(OpId op) const override;
 
  protected:
   bool without_device(std::uint32_t run) const override {

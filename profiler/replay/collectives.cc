@@ -28,12 +28,15 @@ void complete(Collective& known, const Collective& more) {
   if (!known.dtype) known.dtype = more.dtype;
 }
 
-/// Which sequence an op belongs to: its process group where that is recorded, else the stream.
+/// Which sequence an op belongs to: its process group where that is recorded, else the stream. The
+/// threads of a host take collectives as they come: kind and size tell more than the thread.
 std::string group_key(const Recording& r, const CommunicationOp& op,
                       const std::vector<std::size_t>& stream_rank) {
   if (op.what && op.what->group)
     return fmt::format("group {} {}", r.name(*op.what->group),
                        op.what->ranks ? r.name(*op.what->ranks) : "");
+  if (op.of_host)
+    return fmt::format("{} {}", to_string(op.what->kind), op.what->bytes_in.value_or(0));
   return fmt::format("stream {}", stream_rank[r.stream_of(op.op)]);
 }
 
@@ -45,9 +48,9 @@ std::map<std::string, Sequence> sequences(const Recording& r, const Sequence& co
   std::vector<char> seen(r.streams().size(), 0);
   std::size_t next = 0;
   for (const CommunicationOp& op : communication)
-    if (const std::size_t s = r.stream_of(op.op); !seen[s]) {
-      seen[s] = 1;
-      stream_rank[s] = next++;
+    if (!op.of_host && !seen[r.stream_of(op.op)]) {
+      seen[r.stream_of(op.op)] = 1;
+      stream_rank[r.stream_of(op.op)] = next++;
     }
   std::map<std::string, Sequence> by_group;
   for (const CommunicationOp& op : communication)
@@ -61,9 +64,16 @@ bool same_kind(const CommunicationOp& a, const CommunicationOp& b) {
 
 Nanoseconds distance(Nanoseconds a, Nanoseconds b) { return a < b ? b - a : a - b; }
 
-/// By how many places `b` must be shifted so that most of its ops end with those of `a`.
-std::ptrdiff_t best_shift(const Recording& ra, const Sequence& a, const Recording& rb,
-                          const Sequence& b) {
+/// Whether the times of two ops allow one collective.
+bool together(const CommunicationOp& a, const CommunicationOp& b) {
+  if (!same_kind(a, b)) return false;
+  if (a.of_host && b.of_host)
+    return a.start <= b.end + kEndsTogether && b.start <= a.end + kEndsTogether;
+  return distance(a.end, b.end) <= kEndsTogether;
+}
+
+/// By how many places `b` must be shifted so that most of its ops fit those of `a`.
+std::ptrdiff_t best_shift(const Sequence& a, const Sequence& b) {
   std::ptrdiff_t best = 0;
   std::size_t best_hits = 0;
   for (std::ptrdiff_t step = 0; step <= 2 * kMaxShift; ++step) {
@@ -72,10 +82,7 @@ std::ptrdiff_t best_shift(const Recording& ra, const Sequence& a, const Recordin
     for (std::size_t k = 0; k < a.size(); ++k) {
       const std::ptrdiff_t other = static_cast<std::ptrdiff_t>(k) + shift;
       if (other < 0 || other >= static_cast<std::ptrdiff_t>(b.size())) continue;
-      const CommunicationOp& partner = b[static_cast<std::size_t>(other)];
-      if (same_kind(a[k], partner) &&
-          distance(ra.gpu(a[k].op).end(), rb.gpu(partner.op).end()) < kEndsTogether)
-        ++hits;
+      if (together(a[k], b[static_cast<std::size_t>(other)])) ++hits;
     }
     if (hits > best_hits) {
       best = shift;
@@ -91,6 +98,7 @@ using ByNumber = std::map<std::pair<CollectiveKind, std::uint64_t>, std::size_t>
 std::optional<ByNumber> by_number(const Recording& r, const Sequence& ops) {
   ByNumber numbered;
   for (std::size_t k = 0; k < ops.size(); ++k) {
+    if (ops[k].of_host) return std::nullopt;
     const auto number = r.gpu(ops[k].op).collective_number;
     if (!number || !ops[k].what || !numbered.try_emplace({ops[k].what->kind, *number}, k).second)
       return std::nullopt;
@@ -108,14 +116,11 @@ std::vector<std::optional<std::size_t>> partners(const Recording& ra, const Sequ
       if (const auto at = numbered_b->find(number); at != numbered_b->end()) found[k] = at->second;
     return found;
   }
-  const std::ptrdiff_t shift = best_shift(ra, a, rb, b);
+  const std::ptrdiff_t shift = best_shift(a, b);
   for (std::size_t k = 0; k < a.size(); ++k) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(k) + shift;
     if (at < 0 || at >= static_cast<std::ptrdiff_t>(b.size())) continue;
-    const CommunicationOp& partner = b[static_cast<std::size_t>(at)];
-    if (same_kind(a[k], partner) &&
-        distance(ra.gpu(a[k].op).end(), rb.gpu(partner.op).end()) <= kEndsTogether)
-      found[k] = static_cast<std::size_t>(at);
+    if (together(a[k], b[static_cast<std::size_t>(at)])) found[k] = static_cast<std::size_t>(at);
   }
   return found;
 }
@@ -130,39 +135,40 @@ std::vector<MatchedCollective> by_order(const std::vector<Recording>& recordings
   const Sequence& first = by_rank[lead][key];
   std::vector<MatchedCollective> group(first.size());
   for (std::size_t k = 0; k < first.size(); ++k)
-    group[k].members.push_back({lead, first[k].op, Nanoseconds(0)});
+    group[k].members.push_back({lead, first[k].op, first[k].start, first[k].end});
   for (const std::size_t r : ranks) {
     if (r == lead) continue;
     const Sequence& other = by_rank[r][key];
     const auto same = partners(recordings[lead], first, recordings[r], other);
     for (std::size_t k = 0; k < first.size(); ++k)
-      if (same[k]) group[k].members.push_back({r, other[*same[k]].op, Nanoseconds(0)});
+      if (same[k]) {
+        const CommunicationOp& partner = other[*same[k]];
+        group[k].members.push_back({r, partner.op, partner.start, partner.end});
+      }
   }
   return group;
 }
 
 /// Messages of a group between two ranks each: of equal size, next to one another in the order of
 /// their ends, and in flight at the same time, so that no ranks wait for one another in turn.
-std::vector<MatchedCollective> by_end(const std::vector<Recording>& recordings, ByRank& by_rank,
-                                      const std::string& key,
+std::vector<MatchedCollective> by_end(ByRank& by_rank, const std::string& key,
                                       const std::vector<std::size_t>& ranks) {
   struct One {
-    Nanoseconds end;
     std::size_t rank;
     const CommunicationOp* op;
   };
   std::vector<One> all;
   for (const std::size_t r : ranks)
-    for (const CommunicationOp& op : by_rank[r][key])
-      all.push_back({recordings[r].gpu(op.op).end(), r, &op});
-  std::ranges::stable_sort(all, {}, &One::end);
+    for (const CommunicationOp& op : by_rank[r][key]) all.push_back({r, &op});
+  std::ranges::stable_sort(all, {}, [](const One& one) { return one.op->end; });
   std::vector<MatchedCollective> pairs;
   for (std::size_t k = 0; k + 1 < all.size(); ++k) {
     const One &a = all[k], &b = all[k + 1];
     if (a.rank == b.rank || a.op->what->bytes_in != b.op->what->bytes_in ||
-        b.end - a.end > kEndsTogether || recordings[b.rank].gpu(b.op->op).start >= a.end)
+        b.op->end - a.op->end > kEndsTogether || b.op->start >= a.op->end)
       continue;
-    pairs.push_back({{{a.rank, a.op->op, Nanoseconds(0)}, {b.rank, b.op->op, Nanoseconds(0)}}});
+    pairs.push_back({{{a.rank, a.op->op, a.op->start, a.op->end},
+                      {b.rank, b.op->op, b.op->start, b.op->end}}});
     ++k;
   }
   return pairs;
@@ -173,32 +179,48 @@ bool is_message(const CommunicationOp& op) {
 }
 
 /// From when the last member had arrived to each member's own end.
-void set_transfers(const std::vector<Recording>& recordings, std::optional<std::size_t> hidden,
-                   MatchedCollective& collective) {
+void set_transfers(std::optional<std::size_t> hidden, MatchedCollective& collective) {
   Nanoseconds last_start(INT64_MIN);
   for (const auto& member : collective.members)
-    if (member.rank != hidden)
-      last_start = std::max(last_start, recordings[member.rank].gpu(member.op).start);
+    if (member.rank != hidden) last_start = std::max(last_start, member.start);
   Nanoseconds shortest(INT64_MAX);
   for (auto& member : collective.members) {
     if (member.rank == hidden) continue;
-    member.transfer =
-        std::max(Nanoseconds(0), recordings[member.rank].gpu(member.op).end() - last_start);
+    member.transfer = std::max(Nanoseconds(0), member.end - last_start);
     shortest = std::min(shortest, member.transfer);
   }
   for (auto& member : collective.members)
     if (member.rank == hidden) member.transfer = shortest;
 }
 
+/// Ranges that communicate and lie in no other. PyTorch's record of a call only hands the collective
+/// to another thread where ranges of the backend record its work.
+std::vector<CommunicationOp> of_threads(const Recording& r) {
+  std::vector<CommunicationOp> calls, work;
+  for (const HostThread& thread : r.threads()) {
+    Nanoseconds until(INT64_MIN);
+    for (const HostIndex i : thread.ops) {
+      const trace::HostOp& op = r.host(i);
+      if (!op.collective || op.start < until) continue;
+      until = op.end();
+      (r.name(op) == "record_param_comms" ? calls : work)
+          .push_back(
+              {i, r.rank().collectives[op.collective->index()], op.start, op.end(), true});
+    }
+  }
+  return work.empty() ? calls : work;
+}
+
 }  // namespace
 
 std::vector<CommunicationOp> find_communication(const Recording& r) {
   std::vector<CommunicationOp> found;
+  if (r.streams().empty()) found = of_threads(r);
   for (const Stream& stream : r.streams())
     for (const GpuIndex i : stream.ops) {
       const GpuOp& op = r.gpu(i);
       if (op.kind != trace::GpuKind::kKernel) continue;
-      CommunicationOp communication{i, std::nullopt};
+      CommunicationOp communication{i, std::nullopt, op.start, op.end()};
       if (op.collective)
         communication.what = r.rank().collectives[op.collective->index()];
       else if (!trace::is_communication_kernel(r.name(op)))
@@ -216,9 +238,7 @@ std::vector<CommunicationOp> find_communication(const Recording& r) {
       }
       found.push_back(communication);
     }
-  std::ranges::stable_sort(found, [&](const CommunicationOp& a, const CommunicationOp& b) {
-    return r.gpu(a.op).start < r.gpu(b.op).start;
-  });
+  std::ranges::stable_sort(found, {}, &CommunicationOp::start);
   return found;
 }
 
@@ -244,11 +264,11 @@ CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
     for (const std::size_t r : ranks) ops += by_rank[r][key].size();
     // A stage of a pipeline sends to the next while it receives from the one before.
     if (std::ranges::any_of(group, alone) && std::ranges::all_of(ranks, all_between_two))
-      group = by_end(recordings, by_rank, key, ranks);
+      group = by_end(by_rank, key, ranks);
     for (MatchedCollective& collective : group) {
       if (alone(collective)) continue;
       matched += collective.members.size();
-      set_transfers(recordings, hidden, collective);
+      set_transfers(hidden, collective);
       matches.matched.push_back(std::move(collective));
     }
     matches.unmatched += ops - matched;

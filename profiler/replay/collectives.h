@@ -9,10 +9,13 @@
 namespace rehearse::replay {
 
 /// A device op of a collective, with its data: from its own record, else from the framework's
-/// ranges around its launch, else from the kernel's name.
+/// ranges around its launch, else from the kernel's name. In a recording without device ops, the
+/// range of a host thread that communicates, as gloo and MPI do.
 struct CommunicationOp {
-  GpuIndex op;
+  std::uint32_t op;  ///< a GpuIndex; of_host: a HostIndex
   std::optional<trace::Collective> what;
+  Nanoseconds start{0}, end{0};
+  bool of_host = false;
 };
 
 /// Returns them in order of start.
@@ -24,8 +27,9 @@ std::vector<CommunicationOp> find_communication(const Recording& recording);
 struct MatchedCollective {
   struct Member {
     std::size_t rank;  ///< index into Trace::ranks
-    GpuIndex op;
-    Nanoseconds transfer;
+    std::uint32_t op;  ///< CommunicationOp::op
+    Nanoseconds start, end;
+    Nanoseconds transfer{0};
   };
   std::vector<Member> members;
 };
@@ -36,7 +40,8 @@ struct CollectiveMatches {
 };
 
 /// Matches by group and, if the recordings number collectives, by number; else by order, verified
-/// by the ends, which agree within microseconds if the clocks do. The times of a `hidden` rank are
+/// by the ends, which agree within microseconds if the clocks do. Threads of hosts end when a core
+/// runs them: for those the members overlap in time. The times of a `hidden` rank are
 /// ignored; its transfer time comes from the other ranks. REQUIRES: one entry of `communication`
 /// per recording.
 CollectiveMatches match_collectives(const std::vector<Recording>& recordings,

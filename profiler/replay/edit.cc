@@ -306,11 +306,23 @@ Result<RecordedProgram> replace(const std::vector<Recording>& recordings, Record
                                 const Timed& edit) {
   const auto ops = TRY(select_some(recordings, program, edit.what));
   const Selector::Target target = edit.what.target;
-  if (target != Selector::Target::kKernel && target != Selector::Target::kCopy &&
+  const bool host = target == Selector::Target::kHost && !edit.what.pattern.empty();
+  if (!host && target != Selector::Target::kKernel && target != Selector::Target::kCopy &&
       target != Selector::Target::kCollective)
     return fail(fmt::format("'{}' has more than one kind of op to replace", edit.what.text),
-                "kernel=PATTERN, copy=PATTERN or collective=PATTERN");
-  for (const RankOp& at : ops) time_of(program, at) = Picoseconds::from(edit.time);
+                "kernel=PATTERN, copy=PATTERN, collective=PATTERN or host=PATTERN");
+  // Host work is in pieces: those of one range take the time together.
+  std::map<std::pair<std::uint32_t, HostIndex>, Picoseconds> whole;
+  if (host)
+    for (const RankOp& at : ops)
+      whole.try_emplace({at.rank, *at.range}, Picoseconds(0)).first->second += time_of(program, at);
+  for (const RankOp& at : ops) {
+    Picoseconds& time = time_of(program, at);
+    if (!host)
+      time = Picoseconds::from(edit.time);
+    else if (const Picoseconds all = whole.at({at.rank, *at.range}); all > Picoseconds(0))
+      time = time * (edit.time.s() / all.seconds().s());
+  }
   return program;
 }
 

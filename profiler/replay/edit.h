@@ -81,7 +81,8 @@ Result<RecordedProgram> remove(const std::vector<Recording>& recordings, Recorde
 /// Adds time after each op; with a pattern for work of the host, after each of its ranges.
 Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
                                const Timed& edit);
-/// Each op lasts this long. Fails for ops that are no kernels, copies or collectives.
+/// Each op lasts this long, or each outermost range of the host that has the name, with the same
+/// share for each of its parts. Fails for other targets.
 Result<RecordedProgram> replace(const std::vector<Recording>& recordings, RecordedProgram program,
                                 const Timed& edit);
 /// Multiplies the time of a rank's own work, on host and device, without waiting and collectives.

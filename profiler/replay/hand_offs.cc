@@ -1,6 +1,7 @@
 #include "profiler/replay/hand_offs.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace rehearse::replay {
@@ -50,9 +51,89 @@ std::optional<std::size_t> silence_around(const Recording& r, const EventSequenc
   if (after->time < end) return std::nullopt;
   if (const auto op = owner.innermost[gap]) {
     const HostKind kind = r.host(*op).kind;
-    if (kind == HostKind::kRuntime || kind == HostKind::kDriver) return std::nullopt;
+    if (kind == HostKind::kRuntime || kind == HostKind::kDriver || communicates(r, *op))
+      return std::nullopt;
   }
   return gap;
+}
+
+// A thread that is silent for less than this may just work between two ops.
+constexpr Nanoseconds kShortestWait{100000};
+
+/// The thread that acted last up to `time` and does more than communicate, with that event.
+std::optional<std::pair<std::size_t, std::size_t>> last_to_act(
+    const Recording& r, const std::vector<EventSequence>& events, std::size_t worker,
+    Nanoseconds time) {
+  std::optional<std::pair<std::size_t, std::size_t>> best;
+  for (std::size_t t = 0; t < events.size(); ++t) {
+    const std::vector<HostEvent>& of = events[t].events;
+    if (t == worker || std::ranges::all_of(of, [&](const HostEvent& event) {
+          return communicates(r, event.op);
+        }))
+      continue;
+    const auto after = std::ranges::upper_bound(of, time, {}, &HostEvent::time);
+    if (after == of.begin()) continue;
+    const auto event = static_cast<std::size_t>(after - of.begin()) - 1;
+    if (!best || of[event].time > events[best->first].events[best->second].time)
+      best = {t, event};
+  }
+  return best;
+}
+
+/// The owner's event that waited for something that ended at `end`: most of the silence before it lies
+/// before that end, and is neither one operator nor a call.
+std::optional<std::size_t> waiting_event(const Recording& r, const EventSequence& owner,
+                                         std::size_t gap, Nanoseconds end) {
+  const std::vector<HostEvent>& of = owner.events;
+  const auto at = std::ranges::lower_bound(of, end, {}, &HostEvent::time);
+  const auto back = static_cast<std::size_t>(at - of.begin());
+  if (at == of.end() || back <= gap) return std::nullopt;
+  const HostEvent& before = of[back - 1];
+  const Nanoseconds silence = at->time - before.time;
+  if (silence < kShortestWait || (at->time - end) * 2 > silence) return std::nullopt;
+  if (before.is_start && !at->is_start && before.op == at->op &&
+      r.host(at->op).kind != HostKind::kAnnotation)
+    return std::nullopt;
+  if (owner.innermost[back - 1] && communicates(r, *owner.innermost[back - 1]))
+    return std::nullopt;
+  return back;
+}
+
+/// Collectives on threads of their own, as gloo's, begin when another thread hands them over, and run
+/// alongside its work until it waits for them.
+void hand_collectives(const Recording& r, const std::vector<EventSequence>& events,
+                      std::vector<HandOff>& found) {
+  const std::size_t others = found.size();
+  const auto known = [&](std::size_t w, const Block& block) {
+    return std::any_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(others),
+                       [&](const HandOff& h) {
+                         return h.worker == w && h.first <= block.first && block.last <= h.last;
+                       });
+  };
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> waits;  // owner, event: the last awaited
+  for (std::size_t w = 0; w < events.size(); ++w) {
+    const std::vector<HostEvent>& work = events[w].events;
+    for (const Block& block : top_level_blocks(r, events[w])) {
+      if (block.last != block.first + 1 || !communicates(r, work[block.first].op) ||
+          known(w, block))
+        continue;
+      const auto owner = last_to_act(r, events, w, work[block.first].time);
+      if (!owner) continue;
+      const Nanoseconds end = work[block.last].time;
+      HandOff h{owner->first, owner->second, w, block.first, block.last};
+      h.back = waiting_event(r, events[h.owner], h.gap, end);
+      if (h.back) {
+        const auto [last, first] = waits.try_emplace({h.owner, *h.back}, found.size());
+        if (!first) {
+          HandOff& other = found[last->second];
+          const bool later = end > events[other.worker].events[other.last].time;
+          (later ? other : h).back.reset();
+          if (later) last->second = found.size();
+        }
+      }
+      found.push_back(h);
+    }
+  }
 }
 
 }  // namespace
@@ -81,6 +162,7 @@ std::vector<HandOff> find_hand_offs(const Recording& r, const std::vector<EventS
         while (next < blocks.size() && work[blocks[next].last].time < end) ++next;
         h.first = blocks[from].first;
         h.last = blocks[next - 1].last;
+        h.back = h.gap + 1;
         found.push_back(h);
       }
       current.reset();
@@ -117,6 +199,7 @@ std::vector<HandOff> find_hand_offs(const Recording& r, const std::vector<EventS
     }
     close();
   }
+  hand_collectives(r, events, found);
   return found;
 }
 

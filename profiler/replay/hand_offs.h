@@ -8,14 +8,16 @@
 
 namespace rehearse::replay {
 
-/// All events [first, last] of `worker` lie within the silence of `owner` after the owner's event
-/// `gap`. Threads are indices into Recording::threads().
+/// The events [first, last] of `worker` follow the owner's event `gap`, and the owner's event `back`
+/// waits for them in the silence before it; absent: it does not wait. Most lie in one silence, so that
+/// `back` is the event after `gap`. Threads are indices into Recording::threads().
 struct HandOff {
   std::size_t owner;
   std::size_t gap;
   std::size_t worker;
   std::size_t first;
   std::size_t last;
+  std::optional<std::size_t> back = {};
 };
 
 /// Finds the hand-offs; the owner's silence is to be replaced by its wait for the worker. `events`

@@ -16,6 +16,10 @@ bool may_wait(const Recording& recording, HostIndex op) {
   }
 }
 
+bool communicates(const Recording& recording, HostIndex op) {
+  return recording.streams().empty() && recording.host(op).collective;
+}
+
 EventSequence host_events(const Recording& recording, const HostThread& thread) {
   struct Open {
     HostIndex op;
@@ -41,16 +45,25 @@ EventSequence host_events(const Recording& recording, const HostThread& thread) 
     close_until(op.start);
     if (!open.empty() && open.back().waits) continue;
     const Nanoseconds end = open.empty() ? op.end() : std::min(op.end(), open.back().end);
-    open.push_back({i, end, may_wait(recording, i)});
+    open.push_back({i, end, may_wait(recording, i) || communicates(recording, i)});
     emit(op.start, i, true);
   }
   close_until(Nanoseconds(INT64_MAX));
   return sequence;
 }
 
+std::vector<std::optional<std::pair<std::size_t, std::size_t>>> start_events(
+    const Recording& recording, const std::vector<EventSequence>& events) {
+  std::vector<std::optional<std::pair<std::size_t, std::size_t>>> starts(
+      recording.rank().host_ops.size());
+  for (std::size_t t = 0; t < events.size(); ++t)
+    for (std::size_t k = 0; k < events[t].events.size(); ++k)
+      if (const HostEvent& event = events[t].events[k]; event.is_start) starts[event.op] = {t, k};
+  return starts;
+}
+
 program::Task host_task(const Recording& r, std::optional<HostIndex> innermost) {
-  if (innermost && r.streams().empty() && r.host(*innermost).collective)
-    return program::Task::kCollective;
+  if (innermost && communicates(r, *innermost)) return program::Task::kCollective;
   for (std::optional<HostIndex> at = innermost; at; at = r.parent(*at)) {
     if (r.host(*at).kind == trace::HostKind::kOverhead) return program::Task::kProfiler;
     if (r.name(r.host(*at)).starts_with("enumerate(DataLoader)")) return program::Task::kInput;

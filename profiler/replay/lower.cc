@@ -33,8 +33,8 @@ struct RankState {
   std::vector<HandOff> hand_offs;
   std::vector<BackwardLink> backward_links;
   std::vector<StreamWait> stream_waits;
-  /// By device op: nothing where it is no communication.
-  std::vector<std::optional<std::uint32_t>> communication;  // index into RankReplay::communication
+  /// By CommunicationOp::op: index into RankReplay::communication.
+  std::unordered_map<std::uint32_t, std::uint32_t> communication;
   std::vector<std::optional<std::pair<std::size_t, std::size_t>>> start_event;  // of a host op
   Steps steps{StepSource::kSpan, {}};
 };
@@ -59,6 +59,9 @@ class Lowering {
          .provenance = fitted ? Provenance::kInterpolated : Provenance::kRecorded},
         {kind, row});
   }
+  bool communicates(std::size_t rank, HostIndex i) const {
+    return recordings_[rank].streams().empty() && states_[rank].communication.contains(i);
+  }
   /// Dependencies are between ops of one rank. Ranks wait for each other in collectives alone.
   void edge(std::size_t rank, OpIndex from, OpIndex to) { states_[rank].builder.depend(to, from); }
 
@@ -67,7 +70,7 @@ class Lowering {
   void add_thread(std::size_t rank, std::size_t thread);
   void add_streams(std::size_t rank);
   void add_device_op(std::size_t rank, GpuIndex i);
-  void communicate(std::size_t rank, GpuIndex i);
+  void communicate(std::size_t rank, std::uint32_t i, OpIndex at);
   void add_device_edges(std::size_t rank);
   void add_host_waits(std::size_t rank);
   void add_hand_offs(std::size_t rank);
@@ -80,9 +83,9 @@ class Lowering {
   std::vector<RankState> states_;
   /// Returns of waiting calls, to be tied to the device when its ops exist: by rank and call.
   std::vector<std::unordered_map<HostIndex, OpIndex>> returns_;
-  /// The collective and the index of the member, for each matched device op of each rank.
+  /// The collective and the index of the member, for each matched op of each rank.
   using Matched = std::pair<std::uint32_t, std::uint32_t>;
-  std::vector<std::unordered_map<GpuIndex, Matched>> matched_;
+  std::vector<std::unordered_map<std::uint32_t, Matched>> matched_;
   RecordedGroups groups_{result_};
   /// Device ops whose host does not wait for their end: the part the host waits for.
   std::vector<std::unordered_map<GpuIndex, OpIndex>> heads_;
@@ -93,11 +96,7 @@ void Lowering::analyse(std::size_t rank) {
   RankState& state = states_[rank];
   RankReplay& out = result_.replays[rank];
   for (const HostThread& thread : r.threads()) state.events.push_back(host_events(r, thread));
-  state.start_event.resize(r.rank().host_ops.size());
-  for (std::size_t t = 0; t < state.events.size(); ++t)
-    for (std::size_t k = 0; k < state.events[t].events.size(); ++k)
-      if (const HostEvent& event = state.events[t].events[k]; event.is_start)
-        state.start_event[event.op] = {t, k};
+  state.start_event = start_events(r, state.events);
   state.waits = find_host_waits(r);
   out.constants = fit_constants(r, state.waits);
   if (!options_.host_waits) state.waits.clear();
@@ -106,9 +105,8 @@ void Lowering::analyse(std::size_t rank) {
   state.stream_waits = find_stream_waits(
       r, out.constants, {options_.stream_waits_calls, options_.stream_waits_timing});
   out.communication = find_communication(r);
-  state.communication.resize(r.rank().gpu_ops.size());
   for (std::uint32_t k = 0; k < out.communication.size(); ++k)
-    state.communication[out.communication[k].op] = k;
+    state.communication.emplace(out.communication[k].op, k);
   for (const HostWait& wait : state.waits)
     if (wait.before_end) heads_[rank].emplace(wait.ops.front(), 0);
   out.host_waits = state.waits.size();
@@ -147,7 +145,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
   std::vector<char> silent(sequence.events.size(), 0);  // the time after this event is no work
   std::vector<char> joins(sequence.events.size(), 0);   // another thread decides this event
   for (const HandOff& h : state.hand_offs) {
-    if (h.owner == t) silent[h.gap] = joins[h.gap + 1] = 1;
+    if (h.owner == t && h.back) silent[*h.back - 1] = joins[*h.back] = 1;
     if (h.worker == t) {
       joins[h.first] = 1;
       if (h.first > 0) silent[h.first - 1] = 1;
@@ -190,23 +188,18 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
                    stream));
         result_.replays[rank].unexplained_waits += rest;
       }
+    } else if (event.is_start && communicates(rank, event.op)) {
+      follow(add(Kind::kHost, rank, event.op, r.name(r.host(event.op)), Task::kCollective, length,
+                 stream));
+      communicate(rank, event.op, last);
     } else if (length > Nanoseconds(0) && !silent[k]) {
       const auto innermost = sequence.innermost[k];
       // Half of the cost of recording an op comes after its start, half after its end.
       const Nanoseconds recording = std::min(length, cost.of(r.host(event.op).kind) * 0.5);
-      if (length > recording) {
+      if (length > recording)
         follow(add(Kind::kHost, rank, innermost,
                    innermost ? r.name(r.host(*innermost)) : std::string_view("between ops"),
                    host_task(r, innermost), length - recording, stream));
-        if (ProgramOp& op = state.builder.op(last); op.task == Task::kCollective) {
-          // Its time includes waiting for other ranks, so that its bytes explain nothing.
-          const trace::CollectiveId id = *r.host(*innermost).collective;
-          op.collective = r.rank().collectives[id.index()].kind;
-          op.group = groups_.add(rank, {RankId(rank)}, r,
-                                 {.op = 0, .what = r.rank().collectives[id.index()]});
-          op.sized = false;
-        }
-      }
       if (recording > Nanoseconds(0))
         follow(add(Kind::kHost, rank, innermost, "recording", Task::kProfiler, recording, stream));
     }
@@ -251,7 +244,7 @@ void Lowering::add_device_op(std::size_t rank, GpuIndex i) {
   const GpuOp& op = r.gpu(i);
   const auto stream = state.first_stream + static_cast<std::uint32_t>(r.stream_of(i));
   const std::string_view name = r.name(op);
-  const Task task = state.communication[i]               ? Task::kCollective
+  const Task task = state.communication.contains(i)      ? Task::kCollective
                     : op.kind == trace::GpuKind::kKernel ? Task::kCompute
                                                          : Task::kMemory;
   const auto head = heads_[rank].find(i);
@@ -266,30 +259,36 @@ void Lowering::add_device_op(std::size_t rank, GpuIndex i) {
   }
   out.device_first[i] = out.device_last[i] =
       add(Kind::kDevice, rank, i, name, task, op.duration, stream);
-  if (task == Task::kCollective) communicate(rank, i);
+  if (task == Task::kCollective) communicate(rank, i, out.device_last[i]);
 }
 
 /// A collective of one recorded rank takes its recorded time. If several ranks were recorded, its
 /// time is counted from the arrival of the last rank.
-void Lowering::communicate(std::size_t rank, GpuIndex i) {
-  RankReplay& out = result_.replays[rank];
-  const CommunicationOp& what = out.communication[*states_[rank].communication[i]];
-  ProgramOp& op = states_[rank].builder.op(out.device_last[i]);
-  if (const auto found = matched_[rank].find(i); found != matched_[rank].end()) {
+void Lowering::communicate(std::size_t rank, std::uint32_t i, OpIndex at) {
+  const auto communication = [&](std::size_t of, std::uint32_t row) -> const CommunicationOp& {
+    return result_.replays[of].communication[states_[of].communication.at(row)];
+  };
+  const CommunicationOp& what = communication(rank, i);
+  ProgramOp& op = states_[rank].builder.op(at);
+  std::optional<std::uint32_t> ranks;  // that run a collective of threads together
+  const auto found = matched_[rank].find(i);
+  if (found == matched_[rank].end()) {
+    op.group = groups_.add(rank, {RankId(rank)}, recordings_[rank], what);
+  } else {
     const auto [number, member] = found->second;
     const MatchedCollective& collective = result_.collectives.matched[number];
     op.duration = Picoseconds::from(collective.members[member].transfer);
     op.tag = number;
     std::vector<RankId> members;
     for (const auto& m : collective.members) members.emplace_back(m.rank);
+    if (what.of_host) ranks = static_cast<std::uint32_t>(members.size());
     const auto& lead = collective.members.front();
-    const std::uint32_t of_lead = *states_[lead.rank].communication[lead.op];
     op.group = groups_.add(rank, std::move(members), recordings_[lead.rank],
-                           result_.replays[lead.rank].communication[of_lead]);
-  } else {
-    op.group = groups_.add(rank, {RankId(rank)}, recordings_[rank], what);
+                           communication(lead.rank, lead.op));
   }
-  const std::optional<SizedCollective> sized = size_of(recordings_[rank], what);
+  // The time of one rank's thread includes waiting for other ranks: its bytes explain nothing.
+  const std::optional<SizedCollective> sized =
+      what.of_host && !ranks ? std::nullopt : size_of(recordings_[rank], what, ranks);
   op.sized = sized.has_value();
   if (what.what) op.collective = what.what->kind;
   if (sized) op.bytes = sized->bytes;
@@ -424,7 +423,7 @@ void Lowering::add_hand_offs(std::size_t rank) {
   };
   for (const HandOff& h : state.hand_offs) {
     hand_over(h.owner, h.gap, h.worker, h.first);
-    hand_over(h.worker, h.last, h.owner, h.gap + 1);
+    if (h.back) hand_over(h.worker, h.last, h.owner, *h.back);
   }
 }
 

@@ -57,7 +57,7 @@ class RankSelector {
       // The kinds of communication ops, because the kernel's name alone hides an all-to-all.
       kinds_.assign(recording.rank().gpu_ops.size(), "");
       for (const CommunicationOp& op : program.replays[rank].communication)
-        if (op.what) kinds_[op.op] = to_string(op.what->kind);
+        if (op.what && !op.of_host) kinds_[op.op] = to_string(op.what->kind);
     }
     const bool range = selector.target == Target::kRange;
     if (range || (selector.target == Target::kHost && !selector.pattern.empty()))
@@ -76,7 +76,9 @@ class RankSelector {
       case Target::kCollective:
         return op.task == Task::kCollective &&
                (named(name) || named(device ? kinds_[*recorded.row] : to_string(op.collective)));
-      case Target::kHost: return host && (!ranges_ || range_of(recorded));
+      case Target::kHost:
+        return host && (!ranges_ || range_of(recorded)) &&
+               (op.task != Task::kCollective || (ranges_ && named(name)));
       case Target::kRange: return (host || device) && range_of(recorded);
       case Target::kLaunch: return recorded.kind == Kind::kLaunch;
       case Target::kProfiler: return op.task == Task::kProfiler;

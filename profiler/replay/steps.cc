@@ -90,14 +90,27 @@ Steps from_starts(StepSource source, std::size_t thread, const std::vector<Nanos
   return steps;
 }
 
+/// Loading begins a step. If several batches are loaded per update (gradient accumulation), the first
+/// one after an update does.
 std::optional<Steps> from_ranges(const Recording& r) {
-  for (const std::string_view prefix : {"enumerate(DataLoader)", "Optimizer.step"}) {
-    const auto found = largest_family(r, [&](const HostOp& op) {
+  const auto of = [&](std::string_view prefix) {
+    return largest_family(r, [&](const HostOp& op) {
       return op.kind == HostKind::kAnnotation && r.name(op).starts_with(prefix);
     });
+  };
+  const auto loads = of("enumerate(DataLoader)"), updates = of("Optimizer.step");
+  for (const auto& found : {loads, updates}) {
     if (!found || found->ops.size() < 3) continue;
     std::vector<Nanoseconds> starts;
-    for (const HostIndex i : found->ops) starts.push_back(r.host(i).start);
+    for (const HostIndex i : found->ops) {
+      const Nanoseconds start = r.host(i).start;
+      const bool begins =
+          starts.empty() || !updates || updates->ops.size() < 2 ||
+          std::ranges::any_of(updates->ops, [&](HostIndex update) {
+            return r.host(update).start >= starts.back() && r.host(update).start < start;
+          });
+      if (begins) starts.push_back(start);
+    }
     return from_starts(StepSource::kRanges, found->thread, starts, r.threads()[found->thread].last);
   }
   return std::nullopt;

@@ -25,8 +25,10 @@ std::optional<std::uint32_t> ranks_of(const Recording& recording, const Communic
   return op.what && op.what->group_size ? op.what->group_size : recording.rank().info.world_size;
 }
 
-std::optional<SizedCollective> size_of(const Recording& recording, const CommunicationOp& op) {
-  const std::optional<std::uint32_t> ranks = ranks_of(recording, op);
+std::optional<SizedCollective> size_of(const Recording& recording, const CommunicationOp& op,
+                                       std::optional<std::uint32_t> found) {
+  std::optional<std::uint32_t> ranks = ranks_of(recording, op);
+  if (!ranks) ranks = found;
   const auto bytes = op.what && ranks ? bytes_of(*op.what, *ranks) : std::nullopt;
   if (!bytes) return std::nullopt;
   return SizedCollective{Bytes::b(static_cast<double>(*bytes)), *ranks};

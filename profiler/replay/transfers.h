@@ -17,7 +17,9 @@ struct SizedCollective {
   std::uint32_t ranks;
 };
 
-/// Nothing if kind, bytes or number of ranks was not recorded.
-std::optional<SizedCollective> size_of(const Recording& recording, const CommunicationOp& op);
+/// Nothing if kind, bytes or number of ranks was not recorded. `found`: a number of ranks that is known
+/// otherwise.
+std::optional<SizedCollective> size_of(const Recording& recording, const CommunicationOp& op,
+                                       std::optional<std::uint32_t> found = {});
 
 }  // namespace rehearse::replay

@@ -62,6 +62,14 @@ class Ranges {
 Ends ends_of(const Trace& trace, const Rank& rank) {
   const Ranges ranges(rank);
   Ends ends;
+  const auto add = [&](const Collective& what, Nanoseconds end) {
+    const auto text = [&](std::optional<NameId> name) {
+      return std::string(name ? trace.names[*name] : std::string_view());
+    };
+    ends[{text(what.group), text(what.ranks), what.kind, what.bytes_in.value_or(0),
+          what.bytes_out.value_or(0)}]
+        .push_back(static_cast<double>(end.count()));
+  };
   for (const GpuOp& op : rank.gpu_ops) {
     if (!op.collective) continue;
     Collective what = rank.collectives[op.collective->index()];
@@ -73,13 +81,16 @@ Ends ends_of(const Trace& trace, const Rank& rank) {
     if (around && !what.ranks) what.ranks = around->ranks;
     if (around && !what.bytes_in) what.bytes_in = around->bytes_in;
     if (around && !what.bytes_out) what.bytes_out = around->bytes_out;
-    const auto text = [&](std::optional<NameId> name) {
-      return std::string(name ? trace.names[*name] : std::string_view());
-    };
-    ends[{text(what.group), text(what.ranks), what.kind, what.bytes_in.value_or(0),
-          what.bytes_out.value_or(0)}]
-        .push_back(static_cast<double>(op.end().count()));
+    add(what, op.end());
   }
+  // Threads of a host that give their data to others need not wait for these.
+  if (rank.gpu_ops.empty())
+    for (const HostOp& op : rank.host_ops)
+      if (op.collective && trace.names[op.name] != "record_param_comms")
+        if (const Collective& what = rank.collectives[op.collective->index()];
+            what.kind != CollectiveKind::kBroadcast && what.kind != CollectiveKind::kReduce &&
+            what.kind != CollectiveKind::kSendRecv)
+          add(what, op.end());
   for (auto& [key, times] : ends) std::ranges::sort(times);
   return ends;
 }
@@ -178,6 +189,13 @@ void pair_up(const std::vector<double>& at, const std::vector<double>& reference
 
 // --- all hosts
 
+/// Files that count time from their own start each have a clock.
+std::string clock_of(const RankInfo& info) {
+  constexpr Nanoseconds kYear{365LL * 86400 * 1000000000};
+  return info.clock_base < kYear && info.clock_base > -kYear ? info.host + "\n" + info.source
+                                                            : info.host;
+}
+
 struct Host {
   std::vector<std::size_t> ranks;
   std::optional<Line> line;  // of hosts that have been brought to the first one's clock
@@ -188,7 +206,7 @@ class Hosts {
   explicit Hosts(Trace& trace) : trace_(trace) {
     for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
       if (!trace.ranks[r].info.timed) continue;
-      const auto [at, is_new] = index_.try_emplace(trace.ranks[r].info.host, hosts_.size());
+      const auto [at, is_new] = index_.try_emplace(clock_of(trace.ranks[r].info), hosts_.size());
       if (is_new) hosts_.emplace_back();
       hosts_[at->second].ranks.push_back(r);
     }
@@ -267,7 +285,7 @@ class Hosts {
   }
 
   Trace& trace_;
-  std::map<std::string, std::size_t> index_;
+  std::map<std::string, std::size_t> index_;  // by clock
   std::vector<Host> hosts_;
   std::vector<Ends> ends_;  // by rank
 };

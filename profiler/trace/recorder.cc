@@ -17,7 +17,7 @@ std::uint64_t pair_key(NameId a, NameId b) { return (std::uint64_t{a.index()} <<
 }  // namespace
 
 bool is_step_name(std::string_view name) {
-  constexpr std::string_view kSeparators = " #_:-";
+  constexpr std::string_view kSeparators = " #_:-*";
   constexpr std::array<std::string_view, 6> kStepWords = {
       "profilerstep", "step", "iteration", "iter", "train_step", "training_step"};
   if (const std::size_t bracket = name.find('['); bracket != 0) name = name.substr(0, bracket);

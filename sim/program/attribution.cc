@@ -36,7 +36,7 @@ enum Part : std::size_t {
 
 /// The activity of the device during an op.
 Part on_device_part(Category category) {
-  if (category == Category::kCompute) return kCompute;
+  if (category == Category::kCompute || category == Category::kHost) return kCompute;
   return category == Category::kCommunication ? kCommunication : kMemory;
 }
 

@@ -1,5 +1,8 @@
 // whatif with edits that rest on laws: their default times, notes, intervals and refusals.
+#include <filesystem>
+
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "tests/support/data.h"
 #include "tests/support/json_check.h"
@@ -95,7 +98,7 @@ TEST_CASE("edits combine, and are applied in the order of their list") {
   // Both gradients together, 60 MB, after the second: 2 x (10 + 300) us in place of 2 x 160 of
   // which the first overlapped.
   CHECK(value(summed["step_time"]) == Approx(1619e-6));
-  check_refused({"--bucket", "1MiB"}, 2, "--bucket requires --data-parallel");
+  check_refused({"--bucket", "1MiB"}, 1, "has no sums of gradients");
   check_refused({"--straggler", "5:2"}, 1, "the recording has no rank 5");
   check_refused({"--fuse", "range=nothing"}, 1, "'range=nothing' matches nothing");
 }
@@ -160,6 +163,68 @@ TEST_CASE("forward of a range runs again in backward") {
   CHECK(step("range=layers.*") == Approx(8400e-6 + 2 * 1303e-6).epsilon(1e-9));
 }
 
+/// Two ranks on CPUs, 1 ms per step. gloo sums 1 MiB in 30 us and 3 MiB in 70 us, so that 10 us are fixed;
+/// the second sum begins at 610 us, and the update 10 us after it.
+std::string summing_ranks() {
+  const std::filesystem::path folder = test::write_scratch("marker", "").parent_path() / "sums";
+  std::filesystem::create_directories(folder);
+  for (int rank = 0; rank < 2; ++rank) {
+    std::string text = R"({"schemaVersion": 1, "traceEvents": [)";
+    for (int step = 0; step < 3; ++step) {
+      const auto add = [&](const char* category, const std::string& name, int thread, int from,
+                           int duration, const char* args = "") {
+        text += fmt::format(
+            R"({}{{"ph": "X", "cat": "{}", "name": "{}", "pid": 1, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
+            text.ends_with('[') ? "" : ", ", category, name, thread, 1700000000000000 + step * 1000 + from,
+            duration, args);
+      };
+      const char* const floats = R"("Input type": ["float"], "Input Dims": )";
+      add("user_annotation", fmt::format("ProfilerStep#{}", step), 1, 0, 1000);
+      add("cpu_op", "aten::mm", 1, 0, 300,
+          R"("Sequence number": 1, "Fwd thread id": 0, "Input Dims": [[64, 512], [512, 512]], "Input type": ["float", "float"])");
+      add("cpu_op", "MmBackward0", 1, 300, 300, R"("Sequence number": 1, "Fwd thread id": 1)");
+      add("cpu_op", "aten::mm", 1, 305, 290,
+          R"("Input Dims": [[512, 64], [64, 512]], "Input type": ["float", "float"])");
+      add("user_annotation", "gloo:all_reduce", 2, 400, 30,
+          fmt::format("{}[[262144]]", floats).c_str());
+      add("user_annotation", "gloo:all_reduce", 2, 610, 70,
+          fmt::format("{}[[786432]]", floats).c_str());
+      add("cpu_op", "aten::add_", 1, 690, 300);
+    }
+    test::write_file(folder / fmt::format("rank{}.json", rank), text + "]}");
+  }
+  return folder.string();
+}
+
+TEST_CASE("recorded sums of gradients join in larger buckets") {
+  const std::string ranks = summing_ranks();
+  const Json json = whatif({"--bucket", "4MiB"}, ranks.c_str());
+  CHECK(value(json["baseline"]["simulated"]) == Approx(1000e-6));
+  // 4 MiB take 30 + 70 - 10 us from 610 us on.
+  CHECK(value(json["step_time"]) == Approx(1020e-6));
+  CHECK(json["notes"][0].get<std::string>().starts_with("sums of gradients in larger buckets"));
+  test::check_failed(test::rehearse({"whatif", ranks, "--bucket", "1MiB"}), 1,
+                     "has sums of gradients of 1.00 MiB or more, and recorded sums only join");
+}
+
+TEST_CASE("edits of passes take operators on threads as kernels where no device was recorded") {
+  // Of 650 us of work and a sum of 10 us, the update takes 60 us, of them 40 in an operator.
+  const auto step = [](std::vector<std::string> edit) {
+    return value(whatif(std::move(edit), "examples/cpu_ranks")["step_time"]);
+  };
+  CHECK(step({"--samples", "16"}) == Approx(1000e-6 + 590e-6 + 10e-6).epsilon(1e-3));
+  CHECK(step({"--accumulation", "4"}) == Approx(1000e-6 - 0.75 * 60e-6));
+  // Rank 0 takes 950 us more. It comes to the sum after 580 us instead of 290, and rank 1 after 310:
+  // the mean of the ranks is that of 950 and 270 us more.
+  CHECK(step({"--straggler", "0:2"}) == Approx(1610e-6));
+}
+
+TEST_CASE("without a checkpoint backward runs nothing again") {
+  // One kernel of 100 us and its gap less.
+  const Json json = whatif({"--keep", "range=layers.0"}, "examples/recordings/checkpoint.json");
+  CHECK(value(json["step_time"]) == Approx(499e-6));
+}
+
 TEST_CASE("edits of passes are refused where the recording does not tell") {
   const auto refused = [](std::vector<std::string> arguments, int code, const char* message) {
     arguments.insert(arguments.begin(), {"whatif", kTwoBlocks});
@@ -170,7 +235,7 @@ TEST_CASE("edits of passes are refused where the recording does not tell") {
   refused({"--sequence", "8", "--sequence", "9"}, 2, "--sequence can be given once");
   refused({"--recompute", "kernel"}, 2, "'kernel' is not a range; range=PATTERN");
   refused({"--recompute", "range=Optimizer*"}, 1,
-          "'range=Optimizer*' has no kernels in both forward and backward");
+          "'range=Optimizer*' has no work in both forward and backward");
   refused({"--keep", "range=layers.0"}, 1,
           "the backward pass of 'range=layers.0' recomputes nothing");
   test::check_failed(test::rehearse({"whatif", kAttention, "--sequence", "1024"}), 1,

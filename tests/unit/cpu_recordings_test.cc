@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/workload/host_work.h"
+#include "models/workload/lift_units.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/advice.h"
 #include "profiler/replay/attribution.h"
@@ -164,6 +166,127 @@ TEST_CASE("events without categories are operators, or ranges by their names") {
   CHECK(r.rank().collectives.size() == 1);
   for (const trace::HostOp& op : r.rank().host_ops)
     CHECK((op.kind == HostKind::kOperator) == (r.name(op) == "aten::mm"));
+}
+
+/// Steps of 1 ms. Rank r computes for 100 + 300 r us and sums until 450 us, then both compute. The
+/// clocks of the ranks start `apart` from each other.
+Trace summing_ranks(int steps, double apart) {
+  Trace trace;
+  for (int number = 0; number < 2; ++number) {
+    RankBuilder rank(trace);
+    rank.rank().info.source = std::to_string(number);
+    rank.rank().collectives.push_back({.kind = CollectiveKind::kAllReduce, .bytes_in = 4096});
+    const double late = 300.0 * number;
+    for (int s = 0; s < steps; ++s) {
+      const double t = 1000.0 * s + apart * number;
+      rank.step(s, t, 1000);
+      rank.host("aten::mm", t, 100 + late);
+      rank.host("mpi:all_reduce", t + 100 + late, 350 - late, HostKind::kAnnotation).collective =
+          trace::CollectiveId(0);
+      rank.host("aten::add", t + 450, 550);
+    }
+  }
+  return trace;
+}
+
+TEST_CASE("a collective of host threads waits for the last rank and moves its data from then on") {
+  Replayed r(summing_ranks(3, 0));
+  CHECK(r.program.collectives.matched.size() == 3);
+  const auto steps = [&](const char* edit) {
+    r.scale(edit);
+    CHECK(r.host_us(1) == Approx(r.host_us(4)));  // of both ranks
+    return r.host_us(1);
+  };
+  CHECK(steps("collective:1") == Approx(1000));
+  CHECK(steps("collective:2") == Approx(1050));
+  CHECK(steps("host=aten::mm:0") == Approx(600));
+  CHECK(steps("host:0") == Approx(50));
+  // Rank 0 computes for 650 us and rank 1 for 950.
+  r.run(r.program);
+  const program::Occupancy occupied = occupancy(r.graph, r.timeline);
+  CHECK(occupied.compute.us() == Approx(800));
+  CHECK(occupied.exposed_communication.us() == Approx(50));
+  CHECK(occupied.bubble.us() == Approx(150));
+}
+
+TEST_CASE("collectives that state no ranks are among the given ranks that run them together") {
+  const auto on_cores = workload::with_host_work_on_cores(summing_ranks(3, 0));
+  REQUIRE(on_cores);
+  for (const trace::Rank& rank : on_cores->ranks) {
+    CHECK(rank.collectives[0].group_size == 2U);
+    REQUIRE(rank.collectives[0].ranks);
+    CHECK(on_cores->names[*rank.collectives[0].ranks] == "[0, 1]");
+  }
+}
+
+TEST_CASE("a thread that only communicates while gradients are computed sums gradients") {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.rank().collectives.push_back({.kind = CollectiveKind::kAllReduce, .bytes_in = 8192});
+  rank.step(1, 0, 1000);
+  rank.host("aten::mm", 0, 300).sequence = 1;
+  trace::HostOp& backward = rank.host("MmBackward0", 300, 400);
+  backward.sequence = 1;
+  backward.forward_thread = 1;
+  rank.host("aten::mm", 310, 380);
+  rank.host("gloo:all_reduce", 400, 500, HostKind::kAnnotation, 2).collective =
+      trace::CollectiveId(0);
+  rank.host("aten::add_", 950, 50);
+  const auto on_cores = workload::with_host_work_on_cores(trace);
+  REQUIRE(on_cores);
+  const Recording r(*on_cores, 0);
+  const auto units = workload::lifting::find_units(r, find_steps(r).steps.front());
+  REQUIRE(units.messages.size() == 1);
+  CHECK(units.messages[0].phase == workload::lifting::Phase::kBackward);
+}
+
+TEST_CASE("clocks that start with their recordings are aligned by the ends of sums") {
+  const Replayed r(summing_ranks(6, 7000));
+  CHECK(r.program.collectives.matched.size() == 6);
+  CHECK(r.trace->ranks[1].info.clock_fit.has_value());
+}
+
+TEST_CASE("a thread waits for a collective that runs on another one while it works") {
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.rank().collectives.push_back({.kind = CollectiveKind::kAllReduce});
+  for (int s = 0; s < 3; ++s) {
+    const double t = 1000.0 * s;
+    rank.step(s, t, 1000);
+    rank.host("aten::mm", t, 100);
+    rank.host("c10d::allreduce_", t + 100, 5);
+    rank.host("gloo:all_reduce", t + 120, 380, HostKind::kAnnotation, 2).collective =
+        trace::CollectiveId(0);
+    rank.host("aten::bmm", t + 105, 195);
+    rank.host("aten::copy_", t + 510, 490);
+  }
+  Replayed r(std::move(trace));
+  const auto step = [&](const char* edit) {
+    r.scale(edit);
+    return r.host_us(1);
+  };
+  CHECK(step("collective:1") == Approx(1000));
+  CHECK(step("collective:2") == Approx(1380));  // 120 + 2 * 380, the wake-up of 10, 490
+  CHECK(step("collective:0") == Approx(790));   // bmm ends at 300
+  CHECK(step("host=aten::bmm:0") == Approx(1000));
+  CHECK(step("host=aten::mm:0") == Approx(900));
+}
+
+TEST_CASE("a step of gradient accumulation lasts from one update to the next") {
+  Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < 4; ++s) {
+    const double t = 1000.0 * s;
+    for (int batch = 0; batch < 3; ++batch) {
+      rank.host("enumerate(DataLoader)#next", t + 300 * batch, 20, HostKind::kAnnotation);
+      rank.host("aten::mm", t + 300 * batch + 20, 270);
+    }
+    rank.host("Optimizer.step#SGD.step", t + 910, 80, HostKind::kAnnotation);
+  }
+  const Steps steps = find_steps(Recording(trace, 0));
+  CHECK(steps.source == StepSource::kRanges);
+  REQUIRE(steps.steps.size() == 4);
+  CHECK(steps.steps[1].start.seconds().us() == Approx(1000));
 }
 
 }  // namespace

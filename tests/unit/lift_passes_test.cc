@@ -1,6 +1,7 @@
 // Which microbatch and which chunk of an interleaved pipeline stage each unit belongs to.
 #include <catch2/catch.hpp>
 
+#include "models/workload/lift_ops.h"
 #include "models/workload/lift_steps.h"
 
 namespace rehearse::workload::lifting {
@@ -80,6 +81,30 @@ TEST_CASE("a stage that runs forward passes ahead has one chunk") {
   CHECK(passes.microbatches == 3);
   CHECK(passes.chunks == 1);
   CHECK(step.units.size() == 4);
+}
+
+TEST_CASE("samples are those of the texts that are looked up, where attention runs tokens first") {
+  const auto tensor = [](std::vector<double> extents) {
+    return Operand{std::move(extents), 4, Dtype::kFp32};
+  };
+  std::vector<Unit> units;
+  const auto add = [&](std::string_view name, std::vector<Operand> operands) {
+    units.push_back({.op = 0, .name = name, .phase = Phase::kForward, .start = Nanoseconds{0}});
+    units.back().operands = std::move(operands);
+  };
+  for (int block = 0; block < 4; ++block) {
+    add("aten::linear", {tensor({64, 8, 128}), tensor({384, 128})});
+    add("aten::linear", {tensor({64, 8, 128}), tensor({128, 128})});
+    add("aten::layer_norm", {tensor({8, 64, 128})});
+  }
+  CHECK(find_samples(units) == 64);
+  Operand text{{8, 64}, 8};
+  add("aten::embedding", {tensor({1000, 128}), text});
+  CHECK(find_samples(units) == 8);
+  CHECK(find_tokens(units, 8) == 64);
+  // Positions of one text for all samples tell nothing.
+  units.back().operands[1].extents = {1, 64};
+  CHECK(find_samples(units) == 64);
 }
 
 }  // namespace
