@@ -71,7 +71,7 @@ TEST_CASE("a found plan takes the same time under simulate") {
   const std::string job = with(kPlanned, "model: gpt2_medium",
                                "model: gpt2_medium, loss: fused, fused_accumulation: true");
   const Json best = plan_json(job)["best"][0];
-  const Json p = best["plan"];
+  const Json& p = best["plan"];
   const std::string one =
       with(with(job, "global_batch: 32",
                 fmt::format("global_batch: 32, microbatch: {}, recompute: {}",

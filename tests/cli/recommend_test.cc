@@ -79,7 +79,7 @@ TEST_CASE("recommend: the keys and values of its result") {
     CHECK_FALSE(option["stalls"].contains("input"));
     CHECK_FALSE(option["stalls"].contains("fetch"));
   }
-  CHECK(json["pareto"].size() >= 1);
+  CHECK(!json["pareto"].empty());
   CHECK(json["warnings"].dump().find("input and fetch stalls are unknown") != std::string::npos);
 }
 

@@ -322,10 +322,10 @@ TEST_CASE("weights in 4 bits are refused without adapters, and on other tiers") 
     return status ? "" : status.error().diagnostics.front().problem;
   };
   CHECK(refused(0, {}) == "frozen_weights nf4 needs lora_rank");
-  CHECK(refused(4, {.data = 2, .zero = 3}) == "");
+  CHECK(refused(4, {.data = 2, .zero = 3}).empty());
   CHECK(refused(4, {.tiers = {.weights = {.tier = Tier::kHost}}}) ==
         "frozen_weights nf4 cannot be combined with weights_on host");
-  CHECK(refused(4, {}) == "");
+  CHECK(refused(4, {}).empty());
 }
 
 }  // namespace

@@ -250,7 +250,7 @@ TEST_CASE("every range of very many is recorded or counted as lost") {
   Rank& rank = trace.ranks.emplace_back();
   CountedRows rows;
   Recorder recorder(trace.names, trace.problems, rank, rows);
-  const auto one = [&](std::string) -> Recorder& { return recorder; };
+  const auto one = [&](const std::string&) -> Recorder& { return recorder; };
   REQUIRE(ingest::read_capture_folder(folder, one, {}));
   const std::uint64_t lost = problems(trace, ProblemKind::kDroppedRecords);
   CHECK(rows.n + lost == 6'400'000);

@@ -120,8 +120,8 @@ TEST_CASE("boards are those that CUDA may use") {
   CHECK(boards("GPU-2-of-the-mock") == "2 ");
   CHECK(boards("GPU-1") == "1 ");  // CUDA takes the begin of one
   CHECK(boards("0,-1,2") == "0 ");
-  CHECK(boards("") == "");
-  CHECK(boards("GPU-7") == "");
+  CHECK(boards("").empty());
+  CHECK(boards("GPU-7").empty());
 }
 
 TEST_CASE("MIG instances carry their identity and their share of the board") {

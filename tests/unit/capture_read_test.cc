@@ -240,7 +240,7 @@ TEST_CASE("another version is an error, another file a malformed part") {
 
 TEST_CASE("one process has the number of each rank") {
   const fs::path folder = test::scratch_folder();
-  const auto add = [&](const std::string& name, ProcessFacts process) {
+  const auto add = [&](const std::string& name, const ProcessFacts& process) {
     CaptureBuilder builder;
     builder.process(process).trailer(0, 0);
     write_bytes(folder / name, builder.bytes());

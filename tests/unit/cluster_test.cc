@@ -222,7 +222,7 @@ TEST_CASE("given routes come first, in their direction") {
   s.other("t", VertexKind::kSwitch, node);
   const LinkId ab = s.join("a", "b"), as = s.join("a", "s"), st = s.join("s", "t"),
                sb = s.join("s", "b");
-  const auto error = [&](std::vector<LinkId> links) {
+  const auto error = [&](const std::vector<LinkId>& links) {
     const Status ok = s.builder.set_route(a, b, links);
     return ok ? "" : to_string(ok.error());
   };

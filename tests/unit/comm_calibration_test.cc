@@ -23,7 +23,7 @@ ll128: {call: 10 us, step: 2 us, rate: 300 GB/s}
 simple: {call: 15 us, step: 3 us, rate: 350 GB/s, copy: 700 GB/s, q: 1, all_reduce_gain: 1.05}
 )";
 
-std::string replaced(std::string from, std::string to) {
+std::string replaced(const std::string& from, const std::string& to) {
   std::string text = kFile;
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);
@@ -90,7 +90,7 @@ TEST_CASE("errors name line, key and what was expected, all at once") {
 }
 
 /// Rows that the forms of a calibration make exactly.
-std::vector<MeasuredRow> rows_of(const Calibration& c, std::vector<std::uint32_t> ranks) {
+std::vector<MeasuredRow> rows_of(const Calibration& c, const std::vector<std::uint32_t>& ranks) {
   std::vector<MeasuredRow> rows;
   for (const CollectiveKind kind :
        {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter})

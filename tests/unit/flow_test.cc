@@ -8,7 +8,7 @@
 namespace rehearse::flow {
 namespace {
 
-Outcome outcome_of(Flow flow) {
+Outcome outcome_of(const Flow& flow) {
   const auto outcome = run(flow);
   INFO((outcome ? "" : to_string(outcome.error())));
   REQUIRE(outcome);

@@ -1,4 +1,5 @@
 #include <fstream>
+#include <utility>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -22,14 +23,14 @@ fs::path new_file() { return test::scratch_folder() / "report.sqlite"; }
 std::string error_of(const fs::path& file) {
   Ranks ranks;
   const Status status =
-      read_nsys(file, [&](std::string s) -> Recorder& { return ranks.next(s); }, {});
+      read_nsys(file, [&](std::string s) -> Recorder& { return ranks.next(std::move(s)); }, {});
   return status ? "no error" : to_string(status.error());
 }
 
 Ranks read(const fs::path& file) {
   Ranks ranks;
   const Status status =
-      read_nsys(file, [&](std::string s) -> Recorder& { return ranks.next(s); }, {});
+      read_nsys(file, [&](std::string s) -> Recorder& { return ranks.next(std::move(s)); }, {});
   INFO((status ? "" : to_string(status.error())));
   REQUIRE(status);
   return ranks;
@@ -455,7 +456,7 @@ TEST_CASE("reading an export can be stopped") {
     return ++calls < 2;
   };
   const Status status = read_nsys(
-      file, [&](std::string s) -> Recorder& { return ranks.next(s); }, stop_at_second);
+      file, [&](std::string s) -> Recorder& { return ranks.next(std::move(s)); }, stop_at_second);
   REQUIRE_FALSE(status);
   CHECK(to_string(status.error()) == file.string() + ": stopped");
   CHECK(last == Approx(8192.0 / 9000));

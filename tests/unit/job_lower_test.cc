@@ -1,4 +1,6 @@
 // Jobs on clusters, worked by hand.
+#include <utility>
+
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
@@ -79,7 +81,7 @@ ChakraOp collective(std::uint64_t id, std::int64_t type, std::int64_t bytes,
           0,
           std::move(after),
           {{"comm_type", type}, {"comm_size", bytes}},
-          group};
+          std::move(group)};
 }
 ChakraOp send(std::uint64_t id, std::int64_t to, std::int64_t bytes,
               std::vector<std::uint64_t> after = {}) {

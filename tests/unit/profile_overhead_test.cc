@@ -6,7 +6,7 @@
 namespace rehearse::cli {
 namespace {
 
-MeasuredSteps steps(std::vector<double> ms, double ranges, double calls) {
+MeasuredSteps steps(const std::vector<double>& ms, double ranges, double calls) {
   MeasuredSteps measured{.steps = {}, .ranges_per_step = ranges, .calls_per_step = calls};
   for (const double each : ms) measured.steps.push_back(Seconds::s(each * 1e-3));
   return measured;

@@ -115,7 +115,7 @@ TEST_CASE("a rank alone cannot separate its wait from the transfer") {
   Trace trace = straggler();
   trace.ranks.pop_back();
   Replayed r(std::move(trace));
-  CHECK(r.program.collectives.matched.size() == 0);
+  CHECK(r.program.collectives.matched.empty());
   r.scale("collective:2");
   CHECK(r.end_us(0) == Approx(108 + 700));
 }

@@ -39,7 +39,8 @@ JobLaw example() {
           .spread = {0.06, 0.14, 0.10}};
 }
 
-std::vector<SweepPoint> sweep(const JobLaw& law, SliceRatio slice, std::vector<double> sizes) {
+std::vector<SweepPoint> sweep(const JobLaw& law, SliceRatio slice,
+                              const std::vector<double>& sizes) {
   std::vector<SweepPoint> points;
   for (const double s : sizes) points.push_back({s, law.time(slice, s)});
   return points;
@@ -185,7 +186,7 @@ TEST_CASE("slice law: sequences, with attention's square") {
 
 TEST_CASE("slice law: an invalid sweep is refused") {
   const SliceConstants c = shipped_constants();
-  const auto refused = [&](std::vector<SweepPoint> points) {
+  const auto refused = [&](const std::vector<SweepPoint>& points) {
     const auto law = fit_whole(points, WorkKind::kUnknown, true, c);
     REQUIRE_FALSE(law);
     return to_string(law.error());
