@@ -73,10 +73,10 @@ Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::Reco
                                job.recordings.size()),
                    "a job file with `workload: {recording: …}` and `plan: {data: N}`");
   if (const auto& communication = program.replays.front().communication; !communication.empty())
-    return fail_in(source,
-                   fmt::format("already communicates, in {} collectives", communication.size()),
-                   "a recording of a single-rank job, or a job file with `workload: {recording: …}` "
-                   "and `plan: {data: N}`; --network changes the collectives of this recording");
+    return fail_in(
+        source, fmt::format("already communicates, in {} collectives", communication.size()),
+        "a recording of a single-rank job, or a job file with `workload: {recording: …}` "
+        "and `plan: {data: N}`; --network changes the collectives of this recording");
   const replay::Gradients gradients =
       TRY(replay::find_gradients(job.recordings.front(), program.replays.front()));
   const program::Lowered lowered = TRY(program::lower(program));

@@ -256,7 +256,8 @@ TEST_CASE("a baseline shows drifts, and does not fail on suites that were alread
                      "no_such.json: cannot be read");
 }
 
-TEST_CASE("validate: recordings of CPUs are replayed, and without devices their hosts take their time") {
+TEST_CASE(
+    "validate: recordings of CPUs are replayed, and without devices their hosts take their time") {
   const test::Json json = test::json_of({"validate", "examples/cpu_ranks/rank0.json"});
   std::set<std::string> suites;
   for (const test::Json& suite : json["suites"]) suites.insert(suite["name"].get<std::string>());
