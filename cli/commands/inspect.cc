@@ -150,8 +150,8 @@ std::string describe_clock(const replay::Recording& r) {
   return fmt::format(
       "  clock of {} adjusted by {:+.3f} ms and {:+.2f} ppm; error {:.1f} us over {} ends of "
       "collectives",
-      r.rank().info.host.empty() ? r.rank().info.source : r.rank().info.host, fit.offset.seconds().ms(), fit.drift * 1e6, fit.residual.seconds().us(),
-      fit.samples);
+      r.rank().info.host.empty() ? r.rank().info.source : r.rank().info.host,
+      fit.offset.seconds().ms(), fit.drift * 1e6, fit.residual.seconds().us(), fit.samples);
 }
 
 /// The input and the results derived from it.

@@ -84,12 +84,12 @@ Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::Reco
     return fail_in(source,
                    fmt::format("is one of {} ranks, so the job is already data-parallel",
                                job.recordings.size()),
-                   "the recording of one rank, which --ranks selects");
+                   "a job file with `workload: {recording: …}` and `plan: {data: N}`");
   if (const auto& communication = program.replays.front().communication; !communication.empty())
-    return fail_in(source,
-                   fmt::format("already communicates, in {} device ops", communication.size()),
-                   "a recording of a single-rank job; use --network to change the collectives of "
-                   "this recording");
+    return fail_in(
+        source, fmt::format("already communicates, in {} collectives", communication.size()),
+        "a recording of a single-rank job, or a job file with `workload: {recording: …}` "
+        "and `plan: {data: N}`; --network changes the collectives of this recording");
   const replay::Gradients gradients =
       TRY(replay::find_gradients(job.recordings.front(), program.replays.front()));
   const program::Lowered lowered = TRY(program::lower(program));

@@ -56,11 +56,12 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
                        },
                        named_edits()[i].assumption(text)});
   if (options.bucket && options.data_parallel == 0)
-    edits.push_back({[&](RecordedProgram program, Bound bound) {
-                       return join_sums(job, std::move(program), *options.bucket, bound);
-                     },
-                     "sums of gradients in larger buckets: their fixed time, as their recorded times "
-                     "show it, is spent once per bucket"});
+    edits.push_back(
+        {[&](RecordedProgram program, Bound bound) {
+           return join_sums(job, std::move(program), *options.bucket, bound);
+         },
+         "sums of gradients in larger buckets: their fixed time, as their recorded times "
+         "show it, is spent once per bucket"});
   if (!options.input_pipeline.empty() && !pipeline)
     edits.push_back({[&](RecordedProgram program, Bound) {
       return replay::overlap_input(recordings, std::move(program),
@@ -220,9 +221,10 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
              "number of data-parallel ranks, each with the recorded work, that all-reduce "
              "their gradients")
       ->needs(network);
-  add_read(command, "--bucket", "SIZE", options.bucket, parse_bucket,
-           "minimum size of a bucket of gradients: of the recorded sums, which join; or of those of "
-           "--data-parallel (default: 25 MiB)");
+  add_read(
+      command, "--bucket", "SIZE", options.bucket, parse_bucket,
+      "minimum size of a bucket of gradients: of the recorded sums, which join; or of those of "
+      "--data-parallel (default: 25 MiB)");
 }
 
 void check_edits(const WhatifOptions& options) {

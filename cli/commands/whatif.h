@@ -18,7 +18,7 @@ struct WhatifOptions {
   std::string input_pipeline;
   std::uint32_t batch = 0;  ///< samples per request of a rank; 0: a unit of the last stage
   std::string network;
-  std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
+  std::uint32_t data_parallel = 0;   ///< ranks; 0: as recorded
   std::optional<Bytes> bucket = {};  ///< of sums of gradients
 };
 

@@ -64,14 +64,9 @@ double find_samples(const std::vector<Unit>& units) {
             !tensors.empty() && largest(tensors).extents.size() == 2)
           if (const auto factors = factors_of(unit.name, unit.operands))
             ++seen[factors->a.extents.front()];
-  double best = 1;
-  std::size_t most = 0;
-  for (const auto& [extent, count] : seen)
-    if (count > most) {
-      best = extent;
-      most = count;
-    }
-  return best;
+  const auto most =
+      std::ranges::max_element(seen, {}, [](const auto& extent) { return extent.second; });
+  return most == seen.end() ? 1 : most->first;
 }
 
 double find_tokens(const std::vector<Unit>& units, double samples) {

@@ -284,7 +284,7 @@ class Finder {
 
   const Recording& r_;
   const replay::Step& step_;
-  std::map<std::uint32_t, Backward> backward_;  ///< by thread
+  std::map<std::uint32_t, Backward> backward_;     ///< by thread
   Nanoseconds begin_{INT64_MAX}, end_{INT64_MIN};  ///< of backward
   std::set<std::uint32_t> computes_;               ///< threads with operators
   std::vector<HostIndex> accumulated_;

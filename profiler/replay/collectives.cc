@@ -167,8 +167,8 @@ std::vector<MatchedCollective> by_end(ByRank& by_rank, const std::string& key,
     if (a.rank == b.rank || a.op->what->bytes_in != b.op->what->bytes_in ||
         b.op->end - a.op->end > kEndsTogether || b.op->start >= a.op->end)
       continue;
-    pairs.push_back({{{a.rank, a.op->op, a.op->start, a.op->end},
-                      {b.rank, b.op->op, b.op->start, b.op->end}}});
+    pairs.push_back(
+        {{{a.rank, a.op->op, a.op->start, a.op->end}, {b.rank, b.op->op, b.op->start, b.op->end}}});
     ++k;
   }
   return pairs;
@@ -204,8 +204,7 @@ std::vector<CommunicationOp> of_threads(const Recording& r) {
       if (!op.collective || op.start < until) continue;
       until = op.end();
       (r.name(op) == "record_param_comms" ? calls : work)
-          .push_back(
-              {i, r.rank().collectives[op.collective->index()], op.start, op.end(), true});
+          .push_back({i, r.rank().collectives[op.collective->index()], op.start, op.end(), true});
     }
   }
   return work.empty() ? calls : work;

@@ -67,15 +67,13 @@ std::optional<std::pair<std::size_t, std::size_t>> last_to_act(
   std::optional<std::pair<std::size_t, std::size_t>> best;
   for (std::size_t t = 0; t < events.size(); ++t) {
     const std::vector<HostEvent>& of = events[t].events;
-    if (t == worker || std::ranges::all_of(of, [&](const HostEvent& event) {
-          return communicates(r, event.op);
-        }))
+    if (t == worker ||
+        std::ranges::all_of(of, [&](const HostEvent& event) { return communicates(r, event.op); }))
       continue;
     const auto after = std::ranges::upper_bound(of, time, {}, &HostEvent::time);
     if (after == of.begin()) continue;
     const auto event = static_cast<std::size_t>(after - of.begin()) - 1;
-    if (!best || of[event].time > events[best->first].events[best->second].time)
-      best = {t, event};
+    if (!best || of[event].time > events[best->first].events[best->second].time) best = {t, event};
   }
   return best;
 }
@@ -94,8 +92,7 @@ std::optional<std::size_t> waiting_event(const Recording& r, const EventSequence
   if (before.is_start && !at->is_start && before.op == at->op &&
       r.host(at->op).kind != HostKind::kAnnotation)
     return std::nullopt;
-  if (owner.innermost[back - 1] && communicates(r, *owner.innermost[back - 1]))
-    return std::nullopt;
+  if (owner.innermost[back - 1] && communicates(r, *owner.innermost[back - 1])) return std::nullopt;
   return back;
 }
 
@@ -110,7 +107,8 @@ void hand_collectives(const Recording& r, const std::vector<EventSequence>& even
                          return h.worker == w && h.first <= block.first && block.last <= h.last;
                        });
   };
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> waits;  // owner, event: the last awaited
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t>
+      waits;  // owner, event: the last awaited
   for (std::size_t w = 0; w < events.size(); ++w) {
     const std::vector<HostEvent>& work = events[w].events;
     for (const Block& block : top_level_blocks(r, events[w])) {

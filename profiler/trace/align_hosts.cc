@@ -193,7 +193,7 @@ void pair_up(const std::vector<double>& at, const std::vector<double>& reference
 std::string clock_of(const RankInfo& info) {
   constexpr Nanoseconds kYear{365LL * 86400 * 1000000000};
   return info.clock_base < kYear && info.clock_base > -kYear ? info.host + "\n" + info.source
-                                                            : info.host;
+                                                             : info.host;
 }
 
 struct Host {

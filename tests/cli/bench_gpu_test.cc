@@ -149,7 +149,7 @@ TEST_CASE("collectives run over the visible GPUs, over one GPU they are a lower 
     const double ranks = row.at("op") == "all_to_all" ? 2 : 4;
     check_time(row, mock::ring(4e6, ranks, (row.at("op") == "all_reduce" ? 2 : 1) * (ranks - 1)));
     CHECK(row.at("shape") == fmt::format("bytes=4000000 ranks={}", ranks));
-    CHECK(row.at("note").empty());
+    CHECK(row.at("note") == "");
     CHECK(row.at("libraries") == "driver 13.0, NCCL 2.28.9");
   }
   const fs::path file = test::write_scratch("shapes.yaml", "shapes:\n" + shapes);
@@ -259,7 +259,7 @@ TEST_CASE("with little memory there are fewer operands, and shapes that do not f
       bench_gpu({"--shapes", file.string(), "--format", "json"}, {{"MOCK_MEMORY", "2000000000"}});
   const json rows = rows_of(ran);
   REQUIRE(rows.size() == 4);
-  CHECK(rows.at(0).at("note").empty());
+  CHECK(rows.at(0).at("note") == "");
   CHECK(rows.at(2).at("note") == "one set of operands: memory is short");
   check_time(rows.at(2), mock::kernel(0, 1, 1.6e9, false));
   CHECK(ran.errors.find("elementwise elements=4000000000 inputs=1 bf16 skipped: taking 7.45 GiB of "

@@ -1,6 +1,8 @@
 // validate: files of measurements of every kind, judged row by row.
 #include <cmath>
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include <catch2/catch.hpp>
 
@@ -252,6 +254,15 @@ TEST_CASE("a baseline shows drifts, and does not fail on suites that were alread
   CHECK(ran.out.find("1 of 2 suites turned bad") != std::string::npos);
   test::check_failed(test::rehearse({"validate", file, "--baseline", "no_such.json"}), 1,
                      "no_such.json: cannot be read");
+}
+
+TEST_CASE(
+    "validate: recordings of CPUs are replayed, and without devices their hosts take their time") {
+  const test::Json json = test::json_of({"validate", "examples/cpu_ranks/rank0.json"});
+  std::set<std::string> suites;
+  for (const test::Json& suite : json["suites"]) suites.insert(suite["name"].get<std::string>());
+  CHECK(suites.contains("replay"));
+  CHECK(suites.contains("limits/host alone"));
 }
 
 }  // namespace

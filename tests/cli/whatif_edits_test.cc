@@ -175,8 +175,8 @@ std::string summing_ranks() {
                            int duration, const char* args = "") {
         text += fmt::format(
             R"({}{{"ph": "X", "cat": "{}", "name": "{}", "pid": 1, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
-            text.ends_with('[') ? "" : ", ", category, name, thread, 1700000000000000 + step * 1000 + from,
-            duration, args);
+            text.ends_with('[') ? "" : ", ", category, name, thread,
+            1700000000000000 + step * 1000 + from, duration, args);
       };
       const char* const floats = R"("Input type": ["float"], "Input Dims": )";
       add("user_annotation", fmt::format("ProfilerStep#{}", step), 1, 0, 1000);
