@@ -36,5 +36,12 @@ TEST_CASE("progress: a run of all ranks") {
   CHECK_THAT(ran.errors, Contains("simulating: ") && Contains(" s left"));
 }
 
+TEST_CASE("progress: a search names its phases, and its line is gone before anything is printed") {
+  const Ran ran = with_progress({"plan", "--model", "llama3_8b", "--gpus", "64", "--device",
+                                 "h100_sxm5_80", "--batch", "512", "--threads", "1"});
+  CHECK_THAT(ran.errors, Contains("searching plans: ") && Contains("running the ") &&
+                             Contains("\r\033[Kby closed forms the best plan is"));
+}
+
 }  // namespace
 }  // namespace rehearse
