@@ -35,7 +35,7 @@ struct Globals {
   Globals on_stdout() const;
   /// The options for a second document, after the page was written.
   Globals without_page() const;
-  /// Shows a progress line on stderr during the work, and stops the work after an interrupt.
+  /// Begins a phase of the progress line (progress_line.h), if it has a name. Stops the work after an interrupt.
   Progress progress_of(std::string what) const;
   /// Writes a warning to stderr, unless quiet.
   void warn(const std::string& line) const;

@@ -30,6 +30,7 @@
 #include "cli/output/color.h"
 #include "cli/output/document.h"
 #include "cli/output/json.h"
+#include "cli/progress_line.h"
 #include "sim/base/check.h"
 #include "sim/base/file.h"
 #include "sim/base/named_file.h"
@@ -299,6 +300,10 @@ int main(int argc, char** argv) {
     complain({.problem = given_command(app) + " has no result that a page could show"});
     return static_cast<int>(Exit::kUsage);
   }
+  // These run until they are stopped, or share the terminal with another program.
+  const bool has_line = !app.got_subcommand("live") && !app.got_subcommand("profile");
+  const ProgressLine line(command_words(*app.get_subcommands().front()),
+                          has_line && shows_progress(globals));
   note_given_files(app, globals);
   if (const Status ok = check_writable({globals.json, globals.report}); !ok)
     return exit_code(forward(ok));

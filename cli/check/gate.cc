@@ -34,8 +34,8 @@ std::string needed_text(const Judged& judged, const GateInput& input) {
                      counted(had, "step"), grouped(std::max(*judged.steps_needed, had + 1)));
 }
 
-/// "; in each step, loader takes 46 ms instead of 0.8 ms": the op that explains most of the change of
-/// the step, though its steps are too few for a verdict.
+/// "; in each step, loader takes 46 ms instead of 0.8 ms": the op that explains most of an increase of
+/// the step, also where the steps are too few for a verdict.
 std::string evidence_text(const compare::RunComparison& comparison) {
   const Effect& step = comparison.quantities.front().effect;
   if (step.change <= 0) return "";
@@ -83,9 +83,9 @@ class LimitJudge {
       judged.steps_needed = compare::steps_needed(
           effect, limit.rise.value_or(2 * std::abs(effect.change)), gate_.input.effect, wrong);
       message += needed_text(judged, gate_.input);
-      if (limit.of == Limit::Of::kQuantity && limit.name == "step_time")
-        message += evidence_text(gate_.comparison);
     }
+    if (verdict != Verdict::kPass && limit.of == Limit::Of::kQuantity && limit.name == "step_time")
+      message += evidence_text(gate_.comparison);
     gate_.findings.add(
         {describe(limit), verdict, std::move(message), gate_.input.candidate.source});
     gate_.limits.push_back(std::move(judged));
@@ -106,6 +106,10 @@ class LimitJudge {
                       effect.error > 0 && effect.high(wrong_) >= most ? "allowed" : "excluded");
     else if (verdict == Verdict::kFail)
       message += fmt::format(": exceeds the limit of {}", allowed(limit));
+    else if (effect.change > 0 &&
+             (compare::is_rise(effect, wrong_) || compare::in_each_step(effect, 0, wrong_)))
+      message +=
+          fmt::format(": undecided; it has increased, but perhaps by less than {}", allowed(limit));
     else
       message +=
           fmt::format(": undecided; the interval includes both no change and an increase of {}",

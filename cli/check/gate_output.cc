@@ -348,7 +348,7 @@ std::string junit_xml(const CheckFindings& findings) {
     failure.put("<xmlattr>.type", "limit");
   }
   std::string notes;
-  for (const CheckFinding& f : findings.notes) notes += writable(f.message) + "\n";
+  for (const CheckFinding& f : findings.notes) notes += writable(f.name + ": " + f.message) + "\n";
   if (!notes.empty()) suite.put("system-out", notes);
   suites.add_child("testsuite", suite);
   document.add_child("testsuites", suites);

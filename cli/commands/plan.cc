@@ -1,10 +1,8 @@
 // rehearse plan: search the plans of a job.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
@@ -23,6 +21,7 @@
 #include "cli/planning/plan_words.h"
 #include "cli/planning/referee_plans.h"
 #include "cli/planning/robustness.h"
+#include "cli/progress_line.h"
 #include "cli/recommending/amounts.h"
 #include "cli/report/report.h"
 #include "models/workload/read_model.h"
@@ -99,10 +98,10 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   if (feed) request.input = &*feed;
   request.place = file.place;
   request.threads = globals.thread_count();
-  request.progress = work::leads() ? globals.progress_of("searching plans") : Progress();
-  if (work::leads() && !globals.quiet && (globals.progress || ::isatty(STDERR_FILENO)))
+  if (work::leads())
+    request.phase = [&globals](const char* what) { return globals.progress_of(what); };
+  if (shows_progress(globals))
     request.first_answer = [objective = request.objective](const FoundPlan& found) {
-      std::fputs("\r\033[K", stderr);  // the line of progress
       say(fmt::format("by closed forms the best plan is {}, with {} of {}; the best plans run next",
                       plan_words(found.training, found.plan),
                       strategies::kFigureNames[slot(objective)],
@@ -174,15 +173,17 @@ Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
 }
 
 /// Evaluates a search's work through one queue after another, if others share it. When the search is
-/// asked to stop, its queue stops it and says what is kept.
-void spread_by(work::ExecutionOptions execution, Progress& progress, strategies::Spread& spread) {
-  if (!execution.communicator && !execution.journal) return;
+/// asked to stop, its queue stops it and says what is kept: `progress` then only shows.
+strategies::Spread spread_by(work::ExecutionOptions execution) {
+  if (!execution.communicator && !execution.journal) return {};
   execution.progress = [](double) { return !interrupted.load(); };
-  progress = [shown = progress](double share) {
+  return spread_of(execution);
+}
+Progress only_shown(Progress progress) {
+  return [shown = std::move(progress)](double share) {
     if (shown) shown(share);
     return true;
   };
-  spread = spread_of(execution);
 }
 
 /// Adds the certainty of the best plan: its step time by other models, if they are `shown`, and the
@@ -239,7 +240,8 @@ Result<Exit> run_serving(const PlanOptions& options, const Globals& globals, Sha
   strategies::SearchOptions search{
       .threads = globals.thread_count(),
       .progress = work::leads() ? globals.progress_of("searching settings") : Progress()};
-  spread_by(execution, search.progress, search.spread);
+  search.spread = spread_by(execution);
+  if (search.spread) search.progress = only_shown(std::move(search.progress));
   return plan_serving(server, std::move(search), globals);
 }
 
@@ -297,7 +299,11 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   PlanRequest request = TRY(request_of(options, file, feed, globals));
   const work::ExecutionOptions execution = TRY(shared.begin(
       "", "plans of " + options.job_file.string(), [&options] { return fingerprint_of(options); }));
-  spread_by(execution, request.progress, request.spread);
+  request.spread = spread_by(execution);
+  if (request.spread)
+    request.phase = [shown = std::move(request.phase)](const char* what) {
+      return only_shown(shown ? shown(what) : Progress());
+    };
   if (request.confirm == step::Fidelity::kSimgrid) TRY(engine::check_simgrid());
   FoundPlans found = TRY(in_file(options.job_file, find_plans(file.spec, file.cluster, request)));
   if (!work::leads()) return Exit::kSuccess;

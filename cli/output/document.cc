@@ -6,6 +6,7 @@
 
 #include "cli/output/json.h"
 #include "cli/output/rows.h"
+#include "cli/progress_line.h"
 #include "cli/report/report.h"
 #include "profiler/trace/problems.h"
 #include "sim/base/file.h"
@@ -112,6 +113,7 @@ Status write_document(const Globals& globals, const Document& document,
 
 Status write_text(const Globals& globals, const std::string& text) {
   if (globals.output.empty()) {
+    clear_progress_line();
     const bool written =
         std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     if (!written) return fail("stdout cannot be written");

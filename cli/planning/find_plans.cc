@@ -53,7 +53,7 @@ class Finder {
     const auto begin = std::chrono::steady_clock::now();
     const Result<Found> found =
         strategies::search(space.size(), question, new_judge(space, question),
-                           {request_.threads, request_.progress, request_.spread});
+                           {request_.threads, request_.phase("searching plans"), request_.spread});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (!found) return forward(found);
     if (found->best.empty()) return no_plan(space, question);
@@ -226,6 +226,7 @@ class Finder {
   /// Runs the first plan with all ranks, then the plan that becomes first as a result, and so on.
   /// Other plans keep their time without contention, which is a lower bound.
   Status look_again(FoundPlans& plans, const Question& question) const {
+    const Progress progress = request_.phase("running the first plan with all ranks");
     Seconds sum = Seconds::s(0);
     while (!plans.best.front().times.all_ranks &&
            (sum += plans.best.front().size.by_messages()) <= kTimeOfAnswer) {
@@ -263,8 +264,9 @@ class Finder {
       plans[i].step = std::move(step);
       return std::string();
     };
-    const auto ran = TRY(work::run_all({.part = "runs", .items = plans.size(), .evaluate = run_one},
-                                       {.threads = threads, .progress = request_.progress}));
+    const auto ran = TRY(
+        work::run_all({.part = "runs", .items = plans.size(), .evaluate = run_one},
+                      {.threads = threads, .progress = request_.phase("running the shown plans")}));
     return rank(plans, question);
   }
 
@@ -297,11 +299,13 @@ class Finder {
       }
       return packer.take();
     };
+    const Progress progress =
+        request_.phase(unfold ? "running the best plans with all ranks" : "running the best plans");
     const std::vector<std::string> ran =
         TRY(request_.spread
                 ? request_.spread("runs", plans.size(), run_one)
                 : work::run_all({.part = "figures", .items = plans.size(), .evaluate = run_one},
-                                {.threads = request_.threads, .progress = request_.progress}));
+                                {.threads = request_.threads, .progress = progress}));
     for (auto& [order, step] : best) plans[order.second].step = std::move(step);
     std::optional<PlanFeed> feed;
     if (request_.input != nullptr) feed.emplace(request_.input->pipeline(), spec_, cluster_);

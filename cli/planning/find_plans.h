@@ -53,7 +53,8 @@ struct PlanRequest {
   const input::Feed* input = nullptr;
   cost::Place place = {};  ///< where the cluster is rented; for cost and carbon
   unsigned threads = 1;
-  Progress progress = {};
+  /// Begins a phase, and returns its progress.
+  std::function<Progress(const char* what)> phase = [](const char*) { return Progress(); };
   /// Receives the best plan by closed forms, before any is run.
   std::function<void(const FoundPlan&)> first_answer = {};
   /// Executes the evaluation of plans, instead of threads of this process. A process that does not

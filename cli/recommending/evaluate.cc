@@ -66,7 +66,9 @@ PlanRequest request_of(const JobFile& job) {
           .timelines = false,
           .look_beyond = false,
           .front = false,
-          .progress = [](double) { return !interrupted.load(); }};  // the offers' own is drawn
+          .phase = [](const char*) -> Progress {  // the offers' own is drawn
+            return [](double) { return !interrupted.load(); };
+          }};
 }
 
 Result<cluster::Cluster> cluster_of(const std::string& instance, std::uint32_t count) {

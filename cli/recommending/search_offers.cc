@@ -23,7 +23,7 @@ Result<cost::Recommendation> search_offers(
     return spread_of(execution, name + ": ");
   };
   Result<cost::Recommendation> found = cost::recommend(
-      wish, offers, evaluator(spread), globals.thread_count(), globals.progress_of("recommend"));
+      wish, offers, evaluator(spread), globals.thread_count(), globals.progress_of("evaluating offers"));
   if (!found && interrupted) return tl::unexpected(work::stopped(execution.journal));
   return found;
 }

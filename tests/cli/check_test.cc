@@ -140,6 +140,8 @@ TEST_CASE("check: a slowdown in each of a few steps is no noise, and all lines a
   CHECK(op_of(json, "gemm")["significant"] == true);
   CHECK(json["limits"][0]["message"].get<std::string>().find(
             "in each step of the candidate by at least +4") != std::string::npos);
+  CHECK(json["limits"][0]["message"].get<std::string>().find("; in each step, gemm takes ") !=
+        std::string::npos);
   const Ran comment = check({"--baseline", few, "--candidate", slow, "--format", "markdown"});
   CHECK(comment.out.find("adds to the step") != std::string::npos);
   CHECK(comment.out.find("noise") == std::string::npos);
@@ -152,6 +154,20 @@ TEST_CASE("check: a verdict without enough steps names what grew in each of them
   CHECK(json["verdict"] == "inconclusive");
   CHECK(json["limits"][0]["message"].get<std::string>().find("; in each step, gemm takes ") !=
         std::string::npos);
+}
+
+TEST_CASE("check: a reason never says that an increase in each step may be none") {
+  const std::string a =
+      test::write_scratch("a.json", recording({1000, 1030, 970, 1010, 990})).string();
+  const std::string b =
+      test::write_scratch("b.json", recording({1034, 1060, 1036, 1090, 1034, 1080})).string();
+  const Json json = verdict_of({"--baseline", a, "--candidate", b, "--max-slowdown", "6%"}, 0);
+  CHECK(json["verdict"] == "inconclusive");
+  const std::string reason = json["limits"][0]["message"];
+  INFO(reason);
+  CHECK(reason.find("in each step of the candidate by at least") != std::string::npos);
+  CHECK(reason.find("it has increased, but perhaps by less than +6 %") != std::string::npos);
+  CHECK(reason.find("no change") == std::string::npos);
 }
 
 TEST_CASE("check: a comment shortens the names of kernels, and keeps them whole in its fold") {

@@ -113,6 +113,21 @@ TEST_CASE("the workflow stores runs of main that pass, and compares pull request
   }
 }
 
+TEST_CASE("the workflow says so where a run has no result") {
+  const fs::path folder = test::scratch_folder() / "nothing";
+  Variables variables = places(folder);
+  variables["JOB"] = "";
+  variables["GITHUB_EVENT_NAME"] = "pull_request";
+  variables["GITHUB_SHA"] = "0123abc";
+  variables["HISTORY"] = (folder / "perf.history").string();
+  variables["CANDIDATE"] = "no_such_recording";
+  const auto codes = run_workflow(read_workflow(), variables);
+  CHECK(codes.at("Check") == 1);
+  CHECK(codes.at("Show") == 0);
+  for (const char* file : {"check.md", "summary.md"})
+    CHECK(test::text_of(folder / file).find("Rehearse check: no result") != std::string::npos);
+}
+
 TEST_CASE("the workflow installs a release without root") {
   if (std::system("which dpkg-deb curl > /dev/null 2>&1") != 0) return;
   const fs::path folder = test::scratch_folder() / "installed", package = folder / "package";

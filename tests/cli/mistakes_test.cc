@@ -75,7 +75,8 @@ TEST_CASE("an unreadable command line ends every command with exit code 2") {
     for (const Mistake& mistake :
          {Mistake{{"--nosuchoption"}, "unexpected '--nosuchoption'"},
           Mistake{{"--format", "yaml"}, "--format: unknown format 'yaml'; one of table, json"},
-          Mistake{{"--report", ""}, "--report: an empty value; a variable of the shell may not be set"},
+          Mistake{{"--report", ""},
+                  "--report: an empty value; a variable of the shell may not be set"},
           Mistake{{"--seed", "1.5"}, "--seed: '1.5' is not a number"},
           Mistake{{"--threads", "0"}, "--threads: Value 0 not in range 1 to 1024"}}) {
       Words words = {command};

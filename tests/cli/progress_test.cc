@@ -36,5 +36,14 @@ TEST_CASE("progress: a run of all ranks") {
   CHECK_THAT(ran.errors, Contains("simulating: ") && Contains(" s left"));
 }
 
+TEST_CASE("progress: a search names its phases, and its line is gone before anything is printed") {
+  const Ran ran = with_progress({"plan", "--model", "llama3_8b", "--gpus", "64", "--device",
+                                 "h100_sxm5_80", "--batch", "512", "--threads", "1"});
+  CHECK_THAT(ran.errors, Contains("running the "));
+  const std::size_t answer = ran.errors.find("by closed forms the best plan is");
+  REQUIRE(answer != std::string::npos);
+  if (answer > 0) CHECK(ran.errors.substr(0, answer).ends_with("\r\033[K"));
+}
+
 }  // namespace
 }  // namespace rehearse
