@@ -238,11 +238,10 @@ Document step_document(const PredictedJob& job) {
   const Estimate<double> samples = step.samples_per_s();
   const auto part = [&](Seconds time) { return part_of(step.time, time); };
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
-  d.answer = sentence_of(
-      fmt::format("{} on {}", job.file.name, devices_words(step)),
-      {range_words(step.time, " per step"), change_words(job), regime_words(step),
-       target_words(job), fit_words(step),
-       largest_part(occupancy_fields(step.occupancy)), host_words(step)});
+  d.answer = sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
+                         {range_words(step.time, " per step"), change_words(job),
+                          regime_words(step), target_words(job), fit_words(step),
+                          largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   const double each = job.file.spec.training.microbatch;
   d.line(fmt::format("{}; {} microbatch{} of {:g} sample{} per data-parallel rank",
                      degrees_text(job), grouped(layout.microbatches),

@@ -22,8 +22,9 @@ Result<cost::Recommendation> search_offers(
   const SpreadOf spread = [&execution](const std::string& name) {
     return spread_of(execution, name + ": ");
   };
-  Result<cost::Recommendation> found = cost::recommend(
-      wish, offers, evaluator(spread), globals.thread_count(), globals.progress_of("evaluating offers"));
+  Result<cost::Recommendation> found =
+      cost::recommend(wish, offers, evaluator(spread), globals.thread_count(),
+                      globals.progress_of("evaluating offers"));
   if (!found && interrupted) return tl::unexpected(work::stopped(execution.journal));
   return found;
 }

@@ -105,8 +105,9 @@ class Finder {
     if (recording) return {.path = path, .recording = true};
     if (path.extension() == ".csv") return table(path);
     return {.path = path,
-            .skipped = "neither a recording nor a CSV file of measurements, which may name results of "
-                       "benchmarks in a column `result`"};
+            .skipped =
+                "neither a recording nor a CSV file of measurements, which may name results of "
+                "benchmarks in a column `result`"};
   }
 
   static MeasuredFile table(const fs::path& path) {

@@ -29,7 +29,7 @@ struct MeasuredFile {
   std::optional<CsvTable> table = {};
   std::vector<const MeasurementKind*> kinds = {};  ///< of the table
   bool recording = false;
-  std::string skipped = {};  ///< the reason why it is neither
+  std::string skipped = {};                ///< the reason why it is neither
   std::vector<PartSkipped> left_out = {};  ///< rows whose result of a benchmark cannot be read
 };
 

@@ -38,7 +38,7 @@ struct Measures : Use {
   Picoseconds begin{0}, end{0};  ///< first sending, last token or leaving
   double duration = 0;           ///< between both
   double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
-  double dropped = 0;  ///< requests that left at their deadline
+  double dropped = 0;        ///< requests that left at their deadline
   double loaded_tokens = 0;  ///< those of the reused ones that came from tiers
 };
 

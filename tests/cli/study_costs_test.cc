@@ -1,6 +1,5 @@
 // study: cost, energy, carbon and stalls of jobs, and the two studies of them.
 #include <cmath>
-
 #include <map>
 
 #include <catch2/catch.hpp>
