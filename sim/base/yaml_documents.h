@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 
-#include <yaml-cpp/mark.h>
-#include <yaml-cpp/node/node.h>
+namespace YAML {
+struct Mark;
+class Node;
+}  // namespace YAML
 
 namespace rehearse {
 
