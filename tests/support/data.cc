@@ -25,7 +25,10 @@ namespace {
 
 struct Scratch {
   fs::path path = fs::temp_directory_path() / ("rehearse-test-" + std::to_string(::getpid()));
-  Scratch() { fs::create_directories(path); }
+  Scratch() {
+    fs::remove_all(path);  // of a killed test that had the same process ID
+    fs::create_directories(path);
+  }
   ~Scratch() {
     std::error_code ignored;
     fs::remove_all(path, ignored);
