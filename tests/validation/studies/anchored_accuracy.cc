@@ -116,7 +116,7 @@ AnchoredAccuracy measure_anchored_accuracy(const std::vector<MeasuredJob>& jobs)
   for (const MeasuredJob& job : jobs) {
     if (job.group.empty()) continue;
     if (std::optional<Row> row = predicted(job); row && row->measured > 0)
-      tables[job.table][job.group].push_back(std::move(*row));
+      tables[job.table][job.group].push_back(*row);
   }
   AnchoredAccuracy accuracy;
   for (const auto& [table, groups] : tables) {

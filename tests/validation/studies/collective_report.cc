@@ -100,7 +100,7 @@ std::vector<SuiteSummary> summarize(const CollectiveAccuracy& accuracy) {
       errors.push_back(r.error());
       intervals.add(r.row.time, Estimate<Seconds>{r.price, r.low, r.high, Provenance::kRecorded});
     }
-    SuiteSummary s = summary_of("collectives/" + c.name, std::move(errors));
+    SuiteSummary s = summary_of("collectives/" + c.name, errors);
     intervals.summarize(s);
     (c.blind ? s.blind_rows : s.fitted_rows) = s.rows;
     suites.push_back(std::move(s));

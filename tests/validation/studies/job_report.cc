@@ -23,7 +23,7 @@ SuiteSummary summary_of_jobs(std::string name, const std::vector<const JobPredic
     errors.push_back(p->error());
     intervals.add(p->measured, p->step);
   }
-  SuiteSummary suite = summary_of(std::move(name), std::move(errors));
+  SuiteSummary suite = summary_of(std::move(name), errors);
   intervals.summarize(suite);
   return suite;
 }

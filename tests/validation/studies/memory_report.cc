@@ -17,7 +17,7 @@ SuiteSummary summarize_case(const MemoryCase& c) {
     errors.push_back(r.error());
     intervals.add(r.measured, r.predicted);
   }
-  SuiteSummary s = summary_of("memory/" + c.name, std::move(errors));
+  SuiteSummary s = summary_of("memory/" + c.name, errors);
   if (c.intervals) intervals.summarize(s);
   (c.blind ? s.blind_rows : s.fitted_rows) = s.rows;
   return s;

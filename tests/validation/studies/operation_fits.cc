@@ -451,7 +451,7 @@ Result<std::vector<DealtOperations>> deal_operations(const fs::path& data) {
                   .try_emplace({op.batch, op.m, op.n, op.k, op.bytes.b(), op.width}, shapes.size())
                   .first->second;
           // A table of one row gives it to the fit.
-          (shape % 3 == 2 ? d.blind : d.table.measured.rows).push_back(std::move(r));
+          (shape % 3 == 2 ? d.blind : d.table.measured.rows).push_back(r);
         }
         dealt.push_back(std::move(d));
       }

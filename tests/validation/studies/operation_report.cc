@@ -21,7 +21,7 @@ std::vector<SuiteSummary> summarize(const OperationAccuracy& accuracy) {
   for (const std::string& name : order) {
     std::vector<double> errors;
     for (const OperationRow& r : rows[name]) errors.push_back(r.error);
-    SuiteSummary s = summary_of(name, std::move(errors));
+    SuiteSummary s = summary_of(name, errors);
     const OperationErrors e = errors_of(rows[name]);
     s.interval_coverage = e.coverage;
     s.interval_width = e.width;

@@ -42,7 +42,7 @@ class Tables {
                          .kernels = kernels,
                          .measured = {.facts = compute::facts_of(**gpu), .rows = {}}});
     }
-    tables_[found->second].measured.rows.push_back(std::move(row));
+    tables_[found->second].measured.rows.push_back(row);
   }
   std::vector<OperationTable> take() { return std::move(tables_); }
 

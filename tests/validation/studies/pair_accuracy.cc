@@ -134,7 +134,7 @@ PairCase from_none(const PairTable& table) {
 SuiteSummary summarized(const PairCase& c) {
   std::vector<double> errors;
   for (const PairRow& r : c.rows) errors.push_back(r.error());
-  SuiteSummary s = summary_of(fmt::format("pairs/{}, {}", c.gpu, c.from), std::move(errors));
+  SuiteSummary s = summary_of(fmt::format("pairs/{}, {}", c.gpu, c.from), errors);
   s.fitted_rows = 0;
   s.blind_rows = c.rows.size();
   return s;

@@ -32,7 +32,7 @@ SuiteSummary summarized(const ThroughputCase& rows) {
     errors.push_back(r.error);
     covered += r.covered;
   }
-  SuiteSummary summary = summary_of("throughput/" + rows.suite, std::move(errors));
+  SuiteSummary summary = summary_of("throughput/" + rows.suite, errors);
   if (!rows.rows.empty())
     summary.interval_coverage = covered / static_cast<double>(rows.rows.size());
   summary.fitted_rows = rows.fitted;

@@ -53,7 +53,7 @@ std::vector<SuiteSummary> summarize(std::string_view suite, const TimedAccuracy&
       intervals.add(row.measured, row.predicted);
     }
     if (errors.empty()) continue;
-    SuiteSummary summary = summary_of(fmt::format("{}/{}", suite, each.name), std::move(errors));
+    SuiteSummary summary = summary_of(fmt::format("{}/{}", suite, each.name), errors);
     intervals.summarize(summary);
     summary.blind_rows = summary.rows;
     summary.fitted_rows = each.rows.size() - summary.rows;

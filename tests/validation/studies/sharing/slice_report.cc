@@ -20,7 +20,7 @@ SuiteSummary summarized(const SliceCase& c) {
     errors.push_back(r.error);
     covered += r.covered;
   }
-  SuiteSummary summary = summary_of("sharing/" + c.name, std::move(errors));
+  SuiteSummary summary = summary_of("sharing/" + c.name, errors);
   if (c.intervals && !c.rows.empty())
     summary.interval_coverage = covered / static_cast<double>(c.rows.size());
   const bool blind = c.name != "memory";
