@@ -6,6 +6,22 @@
 
 namespace rehearse::fuzz {
 
+/// What libFuzzer sees of the program's counters: the blocks of them that an input has reached. A reader
+/// reaches one in a hundred, and libFuzzer reads and clears all that it sees for each input, which took
+/// longer than most readers.
+class SeenBlocks {
+ public:
+  /// Call it after each input. It looks for new blocks after each of the first inputs, which are those of
+  /// the corpus, and now and then later.
+  void after_input();
+
+ private:
+  void show_reached();
+
+  std::uint64_t inputs_ = 0;
+  std::vector<bool> seen_;
+};
+
 /// The edges that any input reached.
 class Covered {
  public:

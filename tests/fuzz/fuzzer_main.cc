@@ -28,8 +28,10 @@ const Target& named() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   static const rehearse::fuzz::Target& target = rehearse::fuzz::named();
+  static rehearse::fuzz::SeenBlocks seen;
   static rehearse::fuzz::Covered covered(std::getenv("COVERED"));
   target.run({reinterpret_cast<const char*>(bytes), size});
+  seen.after_input();
   covered.note();
   return 0;
 }
