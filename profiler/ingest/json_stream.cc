@@ -15,6 +15,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t kBatch = std::size_t{1} << 18;       // parsed at once: fits the L2 cache
+constexpr std::size_t kSmall = std::size_t{1} << 13;       // room for most values, and for small files
 constexpr std::size_t kMaxElement = std::size_t{1} << 28;  // a larger single value is damage
 constexpr std::uint64_t kMaxMalformed = 1000;
 
@@ -93,7 +94,7 @@ bool JsonValue::visit_elements(void* context, void (*visit)(void*, JsonValue&)) 
 class JsonStream::Window {
  public:
   Window(ByteSource& source, std::string file, JsonHandler& handler)
-      : source_(source), file_(std::move(file)), handler_(handler), buffer_(2 * kBatch) {}
+      : source_(source), file_(std::move(file)), handler_(handler), buffer_(kSmall) {}
 
   Result<JsonDamage> read(const Progress& progress) {
     progress_ = &progress;
