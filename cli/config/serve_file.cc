@@ -89,7 +89,13 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
                    "a model that generates tokens, such as llama3_8b");
   }
   serve.choose("framework", serving::kFrameworkNames, d.framework);
-  if (const auto version = serve.optional<std::string>("version")) d.version = *version;
+  if (const auto version = serve.optional<std::string>("version")) {
+    if (serving::is_version(*version))
+      d.version = *version;
+    else
+      serve.report("version", fmt::format("'{}' is no version", *version),
+                   "numbers with dots, such as \"0.11\"");
+  }
   if (const auto precision = serve.map("precision")) {
     precision->choose("weights", serving::kWeightsNames, d.precision.weights);
     precision->choose("cache", serving::kCacheFormatNames, d.precision.cache);

@@ -111,16 +111,11 @@ bool has_reached(std::string_view version, std::string_view since) {
   return version.empty() || parse_version(version) >= parse_version(since);
 }
 
-Result<Server> server_for(Framework framework, std::string_view version,
-                          std::string_view architecture) {
-  std::optional<Version> wanted;
-  if (!version.empty()) {
-    wanted = parse_version(version);
-    if (!wanted)
-      return fail(fmt::format("'{}' is no version of {}", version,
-                              kFrameworkNames[static_cast<std::size_t>(framework)]),
-                  "numbers with dots, such as \"0.11\"");
-  }
+bool is_version(std::string_view text) { return text.empty() || parse_version(text); }
+
+Server server_for(Framework framework, std::string_view version, std::string_view architecture) {
+  REHEARSE_CHECK(is_version(version), "{}", version);
+  const std::optional<Version> wanted = parse_version(version);
   const Entry* best = nullptr;
   for (const Entry& entry : entries()) {
     if (entry.framework != framework || (wanted && *wanted < entry.since)) continue;

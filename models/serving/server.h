@@ -40,9 +40,11 @@ inline constexpr double kMostGraphRows = 512;
 /// Whether a version is not older than another one; the empty version is the newest.
 bool has_reached(std::string_view version, std::string_view since);
 
+/// Whether text is numbers with dots, such as "0.11", or empty, the newest version.
+bool is_version(std::string_view text);
+
 /// That of the newest entry that is not newer than `version`, of this architecture before others;
-/// without a version the newest. Fails for text that is no version.
-Result<Server> server_for(Framework framework, std::string_view version,
-                          std::string_view architecture);
+/// without a version the newest. REQUIRES: is_version(version).
+Server server_for(Framework framework, std::string_view version, std::string_view architecture);
 
 }  // namespace rehearse::serving

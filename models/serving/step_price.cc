@@ -105,7 +105,7 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
   const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
   TRY(check_formats(d.framework, d.version, d.precision, gpu));
   ServedModel model = TRY(served(d.model, d.precision, d.plan));
-  Server server = TRY(server_for(d.framework, d.version, gpu.architecture));
+  Server server = server_for(d.framework, d.version, gpu.architecture);
   // Per lane and direction: 1 GB/s in the third generation, twice that in each later one.
   const cluster::Pcie pcie = gpu.pcie.value_or(cluster::Pcie{.generation = 4, .lanes = 16});
   const ByteRate link =

@@ -174,6 +174,17 @@ TEST_CASE("numbers out of range are refused at their place, at once") {
   test::check_failed(test::rehearse({"simulate", think}), 1, "serve.load.think: is out of range");
 }
 
+TEST_CASE("a wrong version of a server is named with its place") {
+  const std::string job =
+      test::write_scratch("version.yaml",
+                          "serve:\n  model: llama3_8b\n  version: latest\n"
+                          "  load: {closed: 1, input: 9, output: 9, requests: 5}\n"
+                          "cluster: {device: h100_sxm5_80, devices_per_node: 1, nodes: 1}\n")
+          .string();
+  test::check_failed(test::rehearse({"simulate", job}), 1,
+                     "version.yaml:3:12: serve.version: 'latest' is no version; numbers with dots");
+}
+
 TEST_CASE("sizes whose product no run could last for are refused") {
   // Each size is within its range. 10^5 layers of 12 x (10^5)^2 parameters perform 6 x 1.2e16 x 8e5
   // FLOP per step: three years at 600 TFLOP/s. One of 10^8 x 10^8 takes centuries by itself.
