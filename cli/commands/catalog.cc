@@ -22,7 +22,8 @@ Kind kind_named(std::string_view name) {
 }
 
 Result<Exit> run(const CatalogOptions& options, const Globals& globals) {
-  return answer_with(globals, TRY(list_kind(kind_named(options.kind), options.filters)));
+  const auto list = TRY(list_kind(kind_named(options.kind), options.filters));
+  return answer_with(globals, list);
 }
 
 }  // namespace

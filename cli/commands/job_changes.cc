@@ -54,7 +54,8 @@ Result<PartScale> read_scale(const std::string& text) {
 }
 
 Result<cluster::Cluster> on_network(const cluster::Cluster& cluster, const std::string& text) {
-  return comm::with_network(cluster, TRY(read_link(text)));
+  const auto link = TRY(read_link(text));
+  return comm::with_network(cluster, link);
 }
 
 }  // namespace

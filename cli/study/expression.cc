@@ -146,7 +146,8 @@ class Parser {
     Term left = TRY(factors());
     while (next() == '+' || next() == '-') {
       const double sign = take() == '+' ? 1 : -1;
-      left = TRY(sum(left, TRY(factors()), sign));
+      const Term right = TRY(factors());
+      left = TRY(sum(left, right, sign));
     }
     return left;
   }

@@ -164,9 +164,8 @@ std::optional<Result<Term>> FeedValues::value(std::string_view function, std::st
           TRY(in_feed(*of, of->kind->run(of->sections.filled(std::move(fill)), context_))));
     };
     const std::string part = fmt::format("{}\n{}", context_.study.string(), of->name);
-    run =
-        runs_.emplace(of->name, TRY(of->kind->is_kept ? known_.of(part, fill_, make) : make(fill_)))
-            .first;
+    auto made = TRY(of->kind->is_kept ? known_.of(part, fill_, make) : make(fill_));
+    run = runs_.emplace(of->name, std::move(made)).first;
   }
   Term term = TRY(in_feed(*of, (*run->second)(function)));
   if (term.unit.empty()) term.unit = unit;

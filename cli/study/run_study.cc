@@ -215,7 +215,8 @@ class PointRun {
     if (const auto known = prices_.find(key); known != prices_.end()) return known->second;
     PointRun run(study_, std::move(parameters), Extent::kValue, known_, false);
     if (run.parameters_ == parameters_) run.jobs_ = jobs_;
-    return prices_.emplace(std::move(key), TRY(run.value(price)).estimate.value).first->second;
+    const double value = TRY(run.value(price)).estimate.value;
+    return prices_.emplace(std::move(key), value).first->second;
   }
 
   /// The gain of jobs that take turns on the devices. The hidden communication of each step overlaps

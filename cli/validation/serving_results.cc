@@ -94,11 +94,12 @@ class BenchmarkRun {
                      "a run in which no request failed");
     TRY(read_load(completed, cells));
     TRY(read_lengths(completed, cells));
-    cells["ttft_s"] = fmt::format("{}", TRY(number("mean_ttft_ms")) / 1000);
+    const double ttft = TRY(number("mean_ttft_ms")), output = TRY(number("output_throughput"));
+    cells["ttft_s"] = fmt::format("{}", ttft / 1000);
     // 0 where no request has a second token.
     if (const double tpot = TRY(number("mean_tpot_ms")); tpot > 0)
       cells["tpot_s"] = fmt::format("{}", tpot / 1000);
-    cells["output_tokens_per_s"] = fmt::format("{}", TRY(number("output_throughput")));
+    cells["output_tokens_per_s"] = fmt::format("{}", output);
     return cells;
   }
 
@@ -118,9 +119,12 @@ class BenchmarkRun {
     if (rate == nullptr || !rate->is_number())
       return wrong("request_rate", "is no rate that can be repeated",
                    "a number of requests per second, or inf");
-    cells["serve.load.rate"] = fmt::format("{}", TRY(number("request_rate", 1e-6)));
-    if (find("burstiness") != nullptr)
-      cells["serve.load.shape"] = fmt::format("{}", TRY(number("burstiness", 0.01)));
+    const double per_s = TRY(number("request_rate", 1e-6));
+    cells["serve.load.rate"] = fmt::format("{}", per_s);
+    if (find("burstiness") != nullptr) {
+      const double shape = TRY(number("burstiness", 0.01));
+      cells["serve.load.shape"] = fmt::format("{}", shape);
+    }
     if (most) cells["serve.load.in_flight"] = count(*most);
     return {};
   }

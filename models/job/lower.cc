@@ -130,7 +130,8 @@ class Lowering {
     const Seconds time = path.latency.seconds() + fullest.of(op.bytes);
     const auto [price, fresh] = sends_of_time_.try_emplace(time.s(), 0);
     if (fresh) price->second = add_price(on_datasheet_links(time));
-    builder_.set_duration(id, TRY(time_at(result_.prices[price->second], Bound::kValue)));
+    const auto duration = TRY(time_at(result_.prices[price->second], Bound::kValue));
+    builder_.set_duration(id, duration);
     result_.priced.push_back({static_cast<std::uint32_t>(id.index()), false, price->second});
     return {};
   }
@@ -269,7 +270,8 @@ class Lowering {
         {static_cast<std::uint32_t>(alone ? collective.members.front().index()
                                           : builder_.so_far().transfers().size()),
          !alone, price});
-    join(collective, {TRY(time_at(result_.prices[price], Bound::kValue))});
+    const auto duration = TRY(time_at(result_.prices[price], Bound::kValue));
+    join(collective, {duration});
     return {};
   }
 

@@ -238,7 +238,8 @@ class Evaluation {
       if (const auto other = strategies::tied_with(layout_, s)) {
         const Seconds time = TRY(prices_.message(layout_.stages[*other], layout_.stages[s],
                                                  strategies::tied_message(layout_, s, *other)));
-        ending_[s].tied = {*other, TRY(strategies::step_part(time))};
+        const auto part = TRY(strategies::step_part(time));
+        ending_[s].tied = {*other, part};
         clock.wait_until(ending_[*other].gradients + ending_[s].tied->second);
       }
       ending_[s].rest_begins = clock.reached();

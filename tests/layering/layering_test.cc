@@ -1,4 +1,4 @@
-// Includes point down: the tree passes the check, and the check finds what is planted.
+// Includes point down, and a TRY comes first: the tree passes the checks, and they find what is planted.
 #include <cstdio>
 #include <fstream>
 
@@ -18,8 +18,10 @@ struct Outcome {
 };
 
 Outcome check(const fs::path& root,
-              const fs::path& script = test::source_file("tests/layering/check_layers.sh")) {
-  const std::string command = fmt::format("sh '{}' '{}' 2>&1", script.string(), root.string());
+              const fs::path& script = test::source_file("tests/layering/check_layers.sh"),
+              const char* language = "sh") {
+  const std::string command =
+      fmt::format("{} '{}' '{}' 2>&1", language, script.string(), root.string());
   std::FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe);
   std::string text;
@@ -87,6 +89,34 @@ TEST_CASE("an allowed include passes") {
   CHECK(check(planted("sim/graph/x.cc", "#include \"sim/base/units.h\"")).code == 0);
   CHECK(check(planted("cli/commands/x.cc", "#include <CLI/CLI.hpp>")).code == 0);
   CHECK(check(planted("cli/output/x.h", "#include <nlohmann/json_fwd.hpp>")).code == 0);
+}
+
+Outcome check_tries(const fs::path& root) {
+  return check(root, test::source_file("tests/layering/check_try.py"), "python3 -B");
+}
+
+TEST_CASE("no TRY comes behind other arguments") {
+  const Outcome outcome = check_tries(test::source_file(""));
+  INFO(outcome.text);
+  CHECK(outcome.code == 0);
+}
+
+TEST_CASE("a TRY behind other arguments is found") {
+  for (const char* line :
+       {"f(a, TRY(b()));", "Pair p{a, TRY(b())};", "return {a, g(TRY(b()))};",
+        "f(\")\", TRY(b()));", "f(a, [] { return 1; }, TRY(b()));",
+        "f(a, [&] { g(c, TRY(b())); });", "f(TRY(a()), TRY(b()));"}) {
+    INFO(line);
+    const Outcome outcome = check_tries(planted("cli/x.cc", line));
+    CHECK(outcome.code != 0);
+    CHECK(outcome.text.find("cli/x.cc:1: a TRY behind other arguments") != std::string::npos);
+  }
+  for (const char* line : {"f(TRY(b()), a);", "const int a = TRY(b(c, d)), e = TRY(g());",
+                           "f(a, [&] { return TRY(b()); });", "// f(a, TRY(b()))",
+                           "f(a, c); g(TRY(b()));"}) {
+    INFO(line);
+    CHECK(check_tries(planted("cli/x.cc", line)).code == 0);
+  }
 }
 
 }  // namespace
