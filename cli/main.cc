@@ -267,7 +267,7 @@ bool has_no_page(const CLI::App& app) {
   return std::count(kNames.begin(), kNames.end(), app.get_subcommands().front()->get_name()) > 0;
 }
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   hold_streams();
   outlive_file_limit();
   CLI::App app("Rehearse a machine-learning job before you pay for it.", "rehearse");
@@ -316,7 +316,7 @@ int main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return rehearse::cli::main(argc, argv);
+    return rehearse::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
     std::fputs("rehearse: not enough memory; a smaller input, or more memory\n", stderr);
     return static_cast<int>(rehearse::cli::Exit::kFailed);

@@ -35,13 +35,13 @@ const std::string* find(const Settings& settings, std::string_view key);
 
 /// The control of a field of a plan, with its value in a record.
 template <class Record>
-Control control_of(const strategies::Field<Record>& field, const Record& record, std::string key,
-                   std::string group) {
+Control control_of(const strategies::Field<Record>& field, const Record& record,
+                   const std::string& key, const std::string& group) {
   constexpr std::string_view kKinds[] = {"flag", "count", "number", "text", "choice"};
   const strategies::FieldValue value = field.at.get(record);
-  return {.key = std::move(key),
+  return {.key = key,
           .label = std::string(field.name),
-          .group = std::move(group),
+          .group = group,
           .meaning = std::string(field.meaning),
           .kind = kKinds[static_cast<std::size_t>(field.at.kind)],
           .names = {field.at.choices.begin(), field.at.choices.end()},

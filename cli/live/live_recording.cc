@@ -40,7 +40,7 @@ std::vector<Control> controls_of_edits() {
                         .names = {kFactors.begin(), kFactors.end()},
                         .range = kFactor,
                         .value = "1"});
-  const auto add = [&](std::string key, std::string meaning, std::string_view kind) {
+  const auto add = [&](const std::string& key, std::string meaning, std::string_view kind) {
     controls.push_back({.key = key,
                         .label = key.substr(2),
                         .group = "edits",

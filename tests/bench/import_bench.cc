@@ -164,14 +164,14 @@ std::size_t tokens(simdjson::ondemand::value value) {
   switch (value.type().value()) {
     case json_type::object:
       for (auto field : value.get_object().value()) {
-        count += field.unescaped_key().value().size() > 0;
+        count += field.unescaped_key().value().empty() ? 0 : 1;
         count += tokens(field.value().value());
       }
       break;
     case json_type::array:
       for (auto element : value.get_array().value()) count += tokens(element.value());
       break;
-    case json_type::string: count += value.get_string().value().size() > 0; break;
+    case json_type::string: count += value.get_string().value().empty() ? 0 : 1; break;
     case json_type::number: count += value.get_double().value() > 0; break;
     default: break;
   }

@@ -7,7 +7,7 @@
 int main() {
   for (std::uint64_t step = 0; step < 3; ++step) {
     const nvtx::Range range("step", step);
-    nvtx::Range("forward");
+    { const nvtx::Range forward("forward"); }
     nvtx::mark("loss", 100 - step);
   }
   nvtx::mark("end");

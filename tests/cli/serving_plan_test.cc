@@ -42,7 +42,7 @@ void check_as_simulated(const std::string& server, const Json& setting) {
 
 TEST_CASE("listed settings of a server have the numbers of simulate") {
   for (const std::string framework : {"vllm", "sglang", "trtllm"}) {
-    const std::string server = kSmall + "\n  framework: " + framework;
+    const std::string server = fmt::format("{}\n  framework: {}", kSmall, framework);
     const Json json = test::checked_json_of({"plan", job(server, kLoad, kRented)});
     for (const char* path :
          {"candidates_seen", "candidates_per_s", "best[].plan", "best[].flags", "best[].ttft.mean",

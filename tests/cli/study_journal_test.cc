@@ -16,7 +16,6 @@ namespace rehearse {
 namespace {
 
 namespace fs = std::filesystem;
-using Catch::Contains;
 using test::Ran;
 
 /// Points of a millisecond or two each.

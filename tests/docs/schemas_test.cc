@@ -95,7 +95,7 @@ std::string fault(const Json& schema, const Json& value, const std::string& at) 
   for (const Json& key : schema.value("required", Json::array()))
     if (!value.contains(key)) return fmt::format("{}.{} is missing", at, std::string(key));
   for (const auto& [key, inner] : value.items()) {
-    const std::string path = at + "." + key;
+    const std::string path = fmt::format("{}.{}", at, key);
     std::string wrong;
     if (schema.contains("properties") && schema["properties"].contains(key))
       wrong = fault(schema["properties"][key], inner, path);
@@ -159,7 +159,8 @@ void add_undescribed(const Json& schema, const std::string& at, std::vector<std:
   for (const auto& [word, inner] : schema.items()) {
     if (word == "properties" && inner.is_object())
       for (const auto& [key, property] : inner.items()) {
-        const std::string path = at + "." + key, meaning = property.value("description", "");
+        const std::string path = fmt::format("{}.{}", at, key),
+                          meaning = property.value("description", "");
         if (meaning.empty() || meaning.starts_with("with its unit")) keys.push_back(path);
         add_undescribed(property, path, keys);
       }
@@ -182,7 +183,7 @@ TEST_CASE("keys have the meanings of their pages") {
     INFO(name << ": describe these keys in a table of docs/formats");
     std::vector<std::string> undescribed;
     add_undescribed(schema, "", undescribed);
-    CHECK(undescribed == std::vector<std::string>{});
+    CHECK_THAT(undescribed, Catch::Equals(std::vector<std::string>{}));
   }
 }
 
@@ -195,7 +196,7 @@ TEST_CASE("the files of examples and studies are valid, and a mistyped key is no
     REQUIRE(schema != schemas.end());
     ++seen;
     Json value = json_of(YAML::LoadFile(path.string()));
-    CHECK(fault(schema->second, value, "") == "");
+    CHECK_THAT(fault(schema->second, value, ""), Catch::Equals(""));
     value["mistyped"] = 1;
     CHECK(fault(schema->second, value, "").find("mistyped") != std::string::npos);
   }

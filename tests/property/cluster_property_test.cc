@@ -206,7 +206,7 @@ std::int64_t naive_cost(const Cluster& c, VertexId from, VertexId to) {
   const auto vertices = c.vertices();
   const auto node = [&](VertexId v) { return vertices[v.index()].node; };
   std::vector<char> fabric(vertices.size());
-  for (std::size_t v = 0; v < vertices.size(); ++v) fabric[v] = !vertices[v].node;
+  for (std::size_t v = 0; v < vertices.size(); ++v) fabric[v] = vertices[v].node ? 0 : 1;
   for (const Link& link : c.links())
     if (node(link.a) != node(link.b)) fabric[link.a.index()] = fabric[link.b.index()] = true;
   using Costs = std::vector<std::int64_t>;
@@ -328,7 +328,7 @@ TEST_CASE("the bisection of every built-in fabric is that of its formula") {
   };
   // Half of the NICs, where no link up is missing.
   for (const std::uint32_t nodes : {2U, 4U, 6U}) {
-    const double all = nodes / 2 * kNics * kNic;
+    const double all = 0.5 * nodes * kNics * kNic;
     check("switch", fabric_of(FabricKind::kSwitch), nodes, all);
     check("rails", fabric_of(FabricKind::kRails), nodes, all);
     FabricTemplate tree = fabric_of(FabricKind::kFatTree);

@@ -118,7 +118,7 @@ class RecordedRanks {
     b_->forward("aten::scaled_dot_product_attention", heads(), 5, sequence_++);
     linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, w, h, w));
     const std::string whole = fmt::format("[{}, {}, {}]", job_.samples, job_.rows, h);
-    b_->forward("aten::add", "[" + whole + ", " + whole + "]", 2, sequence_++);
+    b_->forward("aten::add", fmt::format("[{0}, {0}]", whole), 2, sequence_++);
   }
   void attention_backward() {
     --sequence_;  // of the addition
@@ -161,7 +161,7 @@ class RecordedRanks {
                 sequence_++);
     product(w, h);
     const std::string whole = fmt::format("[{}, {}, {}]", job_.samples, job_.rows, h);
-    b_->forward("aten::add", "[" + whole + ", " + whole + "]", 2, sequence_++);
+    b_->forward("aten::add", fmt::format("[{0}, {0}]", whole), 2, sequence_++);
   }
   void mixture_backward() {
     const double h = job_.hidden, w = job_.inner;
@@ -197,7 +197,7 @@ class RecordedRanks {
       linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, w, h, w));
       sum(StepBuilder::kMain);
       const std::string whole = fmt::format("[{}, {}, {}]", job_.samples, job_.rows, h);
-      b_->forward("aten::add", "[" + whole + ", " + whole + "]", 2, sequence_++);
+      b_->forward("aten::add", fmt::format("[{0}, {0}]", whole), 2, sequence_++);
     }
     if (job_.vocabulary > 0 && stage() + 1 == job_.pipeline) {
       linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, h, words(), h));

@@ -2,6 +2,8 @@
 // the calibrations again that the program ships.
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <exception>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -257,7 +259,7 @@ Status make(const Options& options,
   return {};
 }
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   allow_outside();  // measurements of servers name traces of requests in other folders
   CLI::App app("Compares Rehearse with published measurements.", "accuracy");
   app.require_subcommand(1);
@@ -296,4 +298,11 @@ int main(int argc, char** argv) {
 }  // namespace
 }  // namespace rehearse::cli
 
-int main(int argc, char** argv) { return rehearse::cli::main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return rehearse::cli::run(argc, argv);
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "accuracy: %s\n", fault.what());
+    return 3;
+  }
+}
