@@ -95,8 +95,7 @@ constexpr Reducer kReducers[] = {
     {"quantile", quantile_of, true},
     {"share_under", share_under, true}};
 
-/// Each end of the interval is that of the ends of the values. REQUIRES: values.
-/// Each end of the interval is that of the ends of the values. `list` has their unit.
+/// Each end of the interval is that of the ends of the values. `list` has their unit. REQUIRES: values.
 Result<Term> reduced(const Reducer& reducer, const Term& list, const std::optional<Term>& last) {
   const bool shares = reducer.of == share_under;
   if (last && shares && last->unit != list.unit)
@@ -113,7 +112,7 @@ Result<Term> reduced(const Reducer& reducer, const Term& list, const std::option
     std::vector<double> ends;
     ends.reserve(list.list.size());
     for (const E& value : list.list) ends.push_back(value.*end);
-    return reducer.of(std::move(ends), last ? last->estimate.*of_last : 0);
+    return reducer.of(ends, last ? last->estimate.*of_last : 0);
   };
   const double value = of(&E::value, &E::value);
   // More values are under a bound where they are low and it is high.

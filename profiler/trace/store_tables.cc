@@ -27,7 +27,7 @@ struct Trailer {
 
 /// The checksum of the first bytes of a file; nothing if it is shorter or cannot be read.
 std::optional<std::uint64_t> sum_of(std::ifstream& file, std::uintmax_t bytes) {
-  std::vector<char> part(1 << 20);
+  std::vector<char> part(std::min<std::uintmax_t>(bytes, 1 << 20));
   std::uint64_t sum = 0;
   while (bytes > 0) {
     const auto n = static_cast<std::streamsize>(std::min<std::uintmax_t>(bytes, part.size()));

@@ -199,7 +199,7 @@ TEST_CASE("offers of several providers, regions and markets are in one list") {
     places[option["provider"]].insert(region);
     if (market == "on_demand") time[name][region] = value(option["time_to_target"]);
     if (!option["cost_to_target"].is_null())
-      price[name][region + " " + market] =
+      price[name][fmt::format("{} {}", region, market)] =
           value(option["cost_to_target"]) / value(option["time_to_target"]);
     if (!option["carbon"].is_null())
       carbon[name][region] = value(option["carbon"]) / value(option["energy"]);

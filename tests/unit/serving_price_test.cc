@@ -223,7 +223,7 @@ TEST_CASE("ranks that hold the same keys and values divide them by tokens", "[se
                       {.tensor = tensor, .context = context});
   };
   const StepPrice whole = price_of(with(8, 1)), divided = price_of(with(8, 8));
-  CHECK(divided.model().cache_per_token.b() == 70'272 / 8);
+  CHECK(divided.model().cache_per_token.b() == 8'784);  // 70,272 / 8
   const auto blocks = [&](std::uint32_t context) {
     return static_cast<double>(cache_space(with(8, context), {})->blocks);
   };
