@@ -34,6 +34,15 @@ std::string suggest_name(const std::string& given) {
   return names.empty() ? "" : suggest(given, views);
 }
 
+/// The library's regular expressions overflow at large counts and references.
+bool has_long_number(std::string_view text) {
+  std::size_t digits = 0;
+  return std::ranges::any_of(text, [&](char c) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    return digits > 4;
+  });
+}
+
 }  // namespace
 
 Result<Pair> read_pair(const fs::path& file) {
@@ -57,6 +66,8 @@ Result<Pair> read_pair(const fs::path& file) {
   if (const auto step = root.required<std::string>("step"); step && step->size() > kLongest) {
     root.report("step", fmt::format("has {} characters", step->size()),
                 fmt::format("at most {}", kLongest));
+  } else if (step && has_long_number(*step)) {
+    root.report("step", "has a number of more than four digits", kStepExpected);
   } else if (step) {
     try {
       pair.step = std::regex(*step);

@@ -83,6 +83,18 @@ TEST_CASE("shipped pairs can be read, and predict by what-if or a job") {
   }
 }
 
+TEST_CASE("a step with a number that regular expressions cannot count to is refused") {
+  for (const char* step : {R"(step (.*)\34444444444444444444)", "step (.*) x{99999}"}) {
+    INFO(step);
+    const Result<Pair> pair = read_pair(test::write_scratch(
+        "pair.yaml", std::string("baseline: a\ncandidate: b\npredict: whatif recording\nstep: '") + step + "'\n"));
+    REQUIRE_FALSE(pair);
+    CHECK(to_string(pair.error()).find(":4:7: step: has a number of more than four digits") !=
+          std::string::npos);
+  }
+  CHECK(pair_with("step (.*) x{9}").step.mark_count() == 1);
+}
+
 TEST_CASE("errors of a pair name their lines") {
   const auto path = test::write_scratch(
       "pair.yaml", "baseline: a\npredict: whatif recording\nstep: step .*\nlimit: 0 s\nlast: x\n");
