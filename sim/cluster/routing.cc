@@ -259,6 +259,7 @@ const Router::Cost* Router::to_core(std::uint32_t core) const {
 Router::Portal Router::pick(std::uint32_t end, std::span<const Exit* const> tied) const {
   std::size_t count = 0;
   for (const Exit* exit : tied) count += exit->portals.size();
+  REHEARSE_CHECK(count > 0, "exits without portals");
   std::size_t turn = turns_[end] % count;
   for (; turn >= tied.front()->portals.size(); tied = tied.subspan(1))
     turn -= tied.front()->portals.size();

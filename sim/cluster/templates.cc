@@ -154,7 +154,7 @@ class FabricBuilder {
         for (std::uint32_t b = a + 1; b < per_group; ++b)
           trunk(routers[g * per_group + a], routers[g * per_group + b]);
     // The links of a group to the others, in order of distance, are distributed over its routers.
-    const std::uint32_t each = (groups - 1 + per_group - 1) / per_group;
+    const std::uint32_t each = std::max(1U, (groups - 1 + per_group - 1) / per_group);
     const auto gateway = [&](std::uint32_t from, std::uint32_t to) {
       return routers[from * per_group + ((to + groups - from) % groups - 1) / each];
     };
