@@ -43,13 +43,10 @@ function __rehearse_words
   set -l given (commandline -opc)
   set -l current (commandline -ct)
   set -l found ($given[1] completion fish -- $given[2..] "$current" 2>/dev/null)
-  if test -n "$found"
-    printf '%s\n' $found
-  else
-    __fish_complete_path "$current"
-  end
+  test -n "$found"; and printf '%s\n' $found
 end
-complete -c rehearse -f -a '(__rehearse_words)'
+# Without words fish completes names of files, as it does by itself.
+complete -c rehearse -f -n '__rehearse_words >/dev/null' -a '(__rehearse_words)'
 )"};
 
 struct CompletionOptions {
