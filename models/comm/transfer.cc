@@ -118,6 +118,16 @@ std::array<ByteRate, 3> host_rates(ByteRate slow, ByteRate pcie) {
   return rates;
 }
 
+/// A curve whose messages are copied `faster` times as fast. Where large messages start later than small
+/// ones, that is time of copies, up to what small messages of that size take for theirs: L40S fits 10 ms
+/// of start-up to exchanges of 8 ranks above 16 MiB, and copies 16 MiB in 14 ms below.
+void copy_faster(Curve& curve, double faster) {
+  const double later = (curve.above.call - curve.below.call).s();
+  const double copies = std::clamp(later, 0.0, (curve.knee / curve.below.rate).s());
+  curve.above.call = curve.above.call - Seconds::s(copies - copies / faster);
+  for (LowLatency* piece : {&curve.below, &curve.above}) piece->rate = piece->rate * faster;
+}
+
 /// Without NVLink, on a machine that was not measured: the median of the three kinds of hosts, with an
 /// interval that holds all.
 Calibrated through_host(const cluster::Gpu& gpu) {
@@ -135,8 +145,7 @@ Calibrated through_host(const cluster::Gpu& gpu) {
     const ByteRate own = curve.above.rate;
     const std::array<ByteRate, 3> rates = host_rates(own * (pcie / pcie_rate(**measured)), pcie);
     curve.spread = {rates[1] / rates[2], rates[1] / rates[0]};
-    for (LowLatency* piece : {&curve.below, &curve.above})
-      piece->rate = piece->rate * (rates[1] / own);
+    copy_faster(curve, rates[1] / own);
   }
   return made;
 }
