@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <fmt/core.h>
@@ -10,18 +9,22 @@
 namespace rehearse {
 namespace {
 
-/// Insertions, deletions, changes, and swaps of two neighbours (optimal string alignment).
+constexpr std::size_t kEdit = 1024;  ///< an edit, and more than the letters of any name
+
+/// Insertions, deletions, changes, and swaps of two neighbours (optimal string alignment) that make `b`
+/// of `a`, times `kEdit`, and the digits of `a` that are lost: a typed number is rarely another number.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last, row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j * kEdit;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     before_last = std::exchange(last, row);
-    row[0] = i;
+    const std::size_t loss = kEdit + (a[i - 1] >= '0' && a[i - 1] <= '9' ? 1 : 0);
+    row[0] = last[0] + loss;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, change});
+      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : loss);
+      row[j] = std::min({last[j] + loss, row[j - 1] + kEdit, change});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        row[j] = std::min(row[j], before_last[j - 2] + 1);
+        row[j] = std::min(row[j], before_last[j - 2] + kEdit);
     }
   }
   return row.back();
@@ -37,13 +40,12 @@ std::optional<std::string_view> nearest(std::string_view word,
   };
   const bool any_begun = std::ranges::any_of(candidates, begun);
   std::optional<std::string_view> best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::size_t best_distance = (std::max<std::size_t>(1, word.size() / 3) + 1) * kEdit;
   for (std::string_view candidate : candidates) {
     if (any_begun && !begun(candidate)) continue;
     // Each missing letter is a change: words of very different lengths need no table of distances.
-    if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) >=
-        best_distance)
-      continue;
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+    if ((longer - shorter) * kEdit >= best_distance) continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;

@@ -36,6 +36,12 @@ TEST_CASE("of equally near names the first is suggested") {
   CHECK(nearest("cax", kTwins) == "cat");
 }
 
+TEST_CASE("of equally near names the one with the typed number is suggested") {
+  constexpr std::array<std::string_view, 2> models = {"llama3_70b", "llama3.1_405b"};
+  CHECK(nearest("llama3_405b", models) == "llama3.1_405b");
+  CHECK(nearest("llama3_71b", models) == "llama3_70b");
+}
+
 TEST_CASE("without a near name all are listed") {
   CHECK(suggest("rat", kNames) == "did you mean 'rate'?");
   CHECK(suggest("bandwidth", kNames) == "one of latency, rate, hidden");
