@@ -16,7 +16,8 @@
 namespace rehearse::cli {
 namespace {
 
-constexpr std::size_t kNamesListed = 12;
+// A list that is not too long is shown whole; of a longer one, the screen shows the first rows.
+constexpr std::size_t kShownWhole = 150, kFirstRows = 60, kNamesListed = 12;
 
 /// Sources with a readable name: "REC" means little without the list of sources.
 std::string readable_source(const std::string& source) {
@@ -164,7 +165,8 @@ Result<Document> list_kind(const Kind& kind, const Filters& filters) {
   }
   if (listed.list().empty()) document.line("no row of the catalog matches all of the filters");
   document["kind"] = kind.name;
-  document.show("rows", "", std::move(listed), {}, first(SIZE_MAX));
+  const bool whole = listed.list().size() <= kShownWhole;
+  document.show("rows", "", std::move(listed), {}, first(whole ? kShownWhole : kFirstRows));
   if (recalled)
     document.line(
         "recalled: from memory, not checked against its source; check before relying on it");

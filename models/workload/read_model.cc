@@ -159,12 +159,7 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
 std::optional<Named> described(const YamlMap& map, const std::filesystem::path& folder,
                                bool& named) {
   std::optional<Named> model = description_at(map, folder, named);
-  if (!model) {
-    // The keys of a mapping follow from its model: an unknown model makes none of them unknown.
-    if (named)
-      for (const std::string& key : map.keys()) map.is_null(key);  // a key that was asked for
-    return model;
-  }
+  if (!model) return model;
   if (const std::optional<std::string> name = map.optional<std::string>("name"))
     set_name(model->description, *name);
   read_description(map, model->description);
