@@ -14,8 +14,8 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-constexpr std::size_t kBatch = std::size_t{1} << 18;       // parsed at once: fits the L2 cache
-constexpr std::size_t kSmall = std::size_t{1} << 13;       // room for most values, and for small files
+constexpr std::size_t kBatch = std::size_t{1} << 18;  // parsed at once: fits the L2 cache
+constexpr std::size_t kSmall = std::size_t{1} << 13;  // room for most values, and for small files
 constexpr std::size_t kMaxElement = std::size_t{1} << 28;  // a larger single value is damage
 constexpr std::uint64_t kMaxMalformed = 1000;
 

@@ -1,4 +1,4 @@
-"""Fails on a TRY behind other arguments: its error would not destroy what was made of those (sim/base/result.h).
+"""Fails on a TRY after other arguments: its error would not destroy what was made of those (sim/base/result.h).
 
     check_try.py ROOT
 """
@@ -19,11 +19,11 @@ class Bracket:
     def __init__(self):
         self.arguments = 0  # begun and ended
         self.is_block = False  # has a semicolon
-        self.late = []  # where a TRY is behind an argument
+        self.late = []  # where a TRY is after an argument
 
 
 def late_tries(text):
-    """The offsets of each TRY behind an argument of the same call or braced list, or of one around it."""
+    """The offsets of each TRY after an argument of the same call or braced list, or of one around it."""
     text = NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     found, open_brackets = [], [Bracket()]
     for token in TOKEN.finditer(text):
@@ -38,7 +38,7 @@ def late_tries(text):
             if len(open_brackets) == 1:
                 continue
             closed = open_brackets.pop()
-            # What a block of statements holds is behind nothing outside the block.
+            # What a block of statements holds comes after nothing outside the block.
             if closed.is_block:
                 for bracket in open_brackets:
                     bracket.late = [late for late in bracket.late if late[1] <= len(open_brackets)]
@@ -61,7 +61,7 @@ def main(root):
             found, text = late_tries(path.read_text(encoding="utf-8"))
             for at in found:
                 line = text.count("\n", 0, at) + 1
-                print(f"{path.relative_to(root)}:{line}: a TRY behind other arguments; take it before them")
+                print(f"{path.relative_to(root)}:{line}: a TRY after other arguments; take it before them")
                 bad = 1
     return bad
 

@@ -95,25 +95,24 @@ Outcome check_tries(const fs::path& root) {
   return check(root, test::source_file("tests/layering/check_try.py"), "python3 -B");
 }
 
-TEST_CASE("no TRY comes behind other arguments") {
+TEST_CASE("no TRY comes after other arguments") {
   const Outcome outcome = check_tries(test::source_file(""));
   INFO(outcome.text);
   CHECK(outcome.code == 0);
 }
 
-TEST_CASE("a TRY behind other arguments is found") {
-  for (const char* line :
-       {"f(a, TRY(b()));", "Pair p{a, TRY(b())};", "return {a, g(TRY(b()))};",
-        "f(\")\", TRY(b()));", "f(a, [] { return 1; }, TRY(b()));",
-        "f(a, [&] { g(c, TRY(b())); });", "f(TRY(a()), TRY(b()));"}) {
+TEST_CASE("a TRY after other arguments is found") {
+  for (const char* line : {"f(a, TRY(b()));", "Pair p{a, TRY(b())};", "return {a, g(TRY(b()))};",
+                           "f(\")\", TRY(b()));", "f(a, [] { return 1; }, TRY(b()));",
+                           "f(a, [&] { g(c, TRY(b())); });", "f(TRY(a()), TRY(b()));"}) {
     INFO(line);
     const Outcome outcome = check_tries(planted("cli/x.cc", line));
     CHECK(outcome.code != 0);
-    CHECK(outcome.text.find("cli/x.cc:1: a TRY behind other arguments") != std::string::npos);
+    CHECK(outcome.text.find("cli/x.cc:1: a TRY after other arguments") != std::string::npos);
   }
-  for (const char* line : {"f(TRY(b()), a);", "const int a = TRY(b(c, d)), e = TRY(g());",
-                           "f(a, [&] { return TRY(b()); });", "// f(a, TRY(b()))",
-                           "f(a, c); g(TRY(b()));"}) {
+  for (const char* line :
+       {"f(TRY(b()), a);", "const int a = TRY(b(c, d)), e = TRY(g());",
+        "f(a, [&] { return TRY(b()); });", "// f(a, TRY(b()))", "f(a, c); g(TRY(b()));"}) {
     INFO(line);
     CHECK(check_tries(planted("cli/x.cc", line)).code == 0);
   }

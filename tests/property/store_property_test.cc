@@ -69,7 +69,8 @@ TEST_CASE("caches: batches read ahead are processed at the times of a naive simu
     Cache cache{.policy = static_cast<Policy>(random.below(6)), .capacity = random.below(8)};
     cache.batches = random.below(4);
     const std::uint32_t ahead = random.below(5);
-    const int step = 1 + static_cast<int>(random.below(6)), read = 1, write = 1 + static_cast<int>(random.below(3));
+    const int step = 1 + static_cast<int>(random.below(6)), read = 1,
+              write = 1 + static_cast<int>(random.below(3));
     INFO("seed " << seed << " policy " << kPolicyNames[static_cast<int>(cache.policy)]);
     const Result<Traffic> traffic = run(stream, cache);
     REQUIRE(traffic);

@@ -16,7 +16,8 @@ inline std::vector<std::string> environment_with(std::map<std::string, std::stri
     variables.try_emplace(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
   }
   std::vector<std::string> texts;
-  for (const auto& [name, value] : variables) texts.push_back(std::string(name).append("=").append(value));
+  for (const auto& [name, value] : variables)
+    texts.push_back(std::string(name).append("=").append(value));
   return texts;
 }
 

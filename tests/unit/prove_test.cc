@@ -87,7 +87,8 @@ TEST_CASE("a step with a number that regular expressions cannot count to is refu
   for (const char* step : {R"(step (.*)\34444444444444444444)", "step (.*) x{99999}"}) {
     INFO(step);
     const Result<Pair> pair = read_pair(test::write_scratch(
-        "pair.yaml", std::string("baseline: a\ncandidate: b\npredict: whatif recording\nstep: '") + step + "'\n"));
+        "pair.yaml", std::string("baseline: a\ncandidate: b\npredict: whatif recording\nstep: '") +
+                         step + "'\n"));
     REQUIRE_FALSE(pair);
     CHECK(to_string(pair.error()).find(":4:7: step: has a number of more than four digits") !=
           std::string::npos);
