@@ -152,9 +152,9 @@ int remove_folder() {
   return 7;
 }
 
-/// A range each millisecond for `ms`, then SIGKILL. `path` gets what outlives it: the worst delay
-/// of a thread that sleeps and wakes as the recorder's does, over its last eight sleeps, and the end
-/// of each range, ns.
+/// A range each millisecond for `ms`, then SIGKILL. `path` gets what outlives it: the worst delay of
+/// a thread that sleeps, wakes and writes as the recorder does, over its last eight turns and the one
+/// that it has not finished, and the end of each range, ns.
 int killed_after(long ms, const char* path) {
   const auto now = [] {
     timespec time;
@@ -162,18 +162,22 @@ int killed_after(long ms, const char* path) {
     return static_cast<std::int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
   };
   const int file = open(path, O_RDWR | O_CREAT, 0666);
+  const int written = open((std::string(path) + ".written").c_str(), O_WRONLY | O_CREAT, 0666);
   const std::size_t bytes = 8 * (static_cast<std::size_t>(ms) + 1);
-  expect(ftruncate(file, static_cast<off_t>(bytes)) == 0, "a file");
+  expect(written >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0, "two files");
   auto* kept =
       static_cast<std::int64_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   expect(kept != MAP_FAILED, "a mapping");
-  std::thread([&now, kept] {
+  std::atomic<std::int64_t> due = now() + 40000000, worst = 0;
+  std::thread([&now, &due, &worst, written] {
     std::int64_t late[8] = {};
+    const char block[4096] = {};
     for (std::size_t i = 0;; ++i) {
-      const std::int64_t due = now() + 40000000;
       sleep_ms(40);
+      expect(write(written, block, sizeof block) == sizeof block, "a written block");
       late[i % 8] = now() - due;
-      kept[0] = *std::max_element(late, late + 8);
+      worst = *std::max_element(late, late + 8);
+      due = now() + 40000000;
     }
   }).detach();
   for (long i = 1; i <= ms; ++i) {
@@ -181,6 +185,7 @@ int killed_after(long ms, const char* path) {
     kept[i] = now();
     sleep_ms(1);
   }
+  kept[0] = std::max<std::int64_t>(worst, now() - due);
   return raise(SIGKILL);
 }
 
