@@ -187,10 +187,17 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
                          {fmt::format("TTFT {}", range_words(load.ttft(&serving::Spread::mean))),
                           generates ? fmt::format("TPOT {}", range_words(load.mean_tpot())) : "",
                           saturated(load, limits.capacity) ? "saturated" : ""});
-  d["server"] = {{"model", s.model.name},   {"device", s.device},
-                 {"devices", file.devices}, {"framework", framework},
-                 {"version", s.version},    {"requests", file.requests.size()},
-                 {"replicas", s.plan.data}, {"router", router}};
+  const std::string_view weights =
+      serving::kWeightsNames[static_cast<std::size_t>(s.precision.weights)];
+  d["server"] = {{"model", s.model.name},
+                 {"device", s.device},
+                 {"devices", file.devices},
+                 {"framework", framework},
+                 {"version", s.version},
+                 {"weights", weights},
+                 {"requests", file.requests.size()},
+                 {"replicas", s.plan.data},
+                 {"router", router}};
   const auto spread = [&](const serving::Spread Measures::*of) {
     return [&load, of](double serving::Spread::*which) {
       return load.estimate<Seconds>([&](const Measures& m) { return Seconds::s(m.*of.*which); });
@@ -268,7 +275,10 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
                               {"context", load.space.context},
                               {"activations", load.space.activations},
                               {"cache", load.space.cache}}}};
-  d.show("", "weights", load.space.weights);
+  d.show("", "weights",
+         fmt::format(
+             "{}, {}", to_string(load.space.weights),
+             serving::kWeightsNames[static_cast<std::size_t>(file.deployment.precision.weights)]));
   add_costs(d, load);
   d["saturated"] = saturated(load, limits.capacity);
   d.show("capacity", "saturated throughput", Quantity(limits.capacity, unit::kRate));

@@ -96,6 +96,7 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
       serve.report("version", fmt::format("'{}' is no version", *version),
                    "numbers with dots, such as \"0.11\"");
   }
+  d.precision.weights = d.model.published;
   if (const auto precision = serve.map("precision")) {
     precision->choose("weights", serving::kWeightsNames, d.precision.weights);
     precision->choose("cache", serving::kCacheFormatNames, d.precision.cache);

@@ -32,8 +32,10 @@ class Command {
   std::string text_;
 };
 
-/// Formats that a server makes of weights of half precision while it loads them.
-bool quantises_while_loading(Weights weights) { return weights == Weights::kFp8; }
+/// Whether the server makes the format of its weights while it loads those that are published.
+bool quantises_while_loading(const serving::Deployment& d) {
+  return d.precision.weights == Weights::kFp8 && d.model.published == Weights::kBf16;
+}
 
 /// The part of a server in the work on a request.
 enum class Role : std::uint8_t { kAll, kPrefill, kDecode };
@@ -52,7 +54,7 @@ std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags, Rol
   if (role != Role::kAll)
     command.add("kv-transfer-config", R"('{"kv_connector":"NixlConnector","kv_role":"kv_both"}')");
   if (plan.expert > 1) command.add("enable-expert-parallel");
-  if (quantises_while_loading(job.deployment.precision.weights)) command.add("quantization", "fp8");
+  if (quantises_while_loading(job.deployment)) command.add("quantization", "fp8");
   if (job.deployment.precision.cache == CacheFormat::kFp8) command.add("kv-cache-dtype", "fp8");
   for (const ServerFlag& flag : flags) {
     const std::string name = with_dashes(flag.name);
@@ -79,7 +81,7 @@ std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags, R
     command.add("disaggregation-mode", role == Role::kPrefill ? "prefill" : "decode");
     command.add("disaggregation-transfer-backend", "nixl");
   }
-  if (quantises_while_loading(job.deployment.precision.weights)) command.add("quantization", "fp8");
+  if (quantises_while_loading(job.deployment)) command.add("quantization", "fp8");
   if (job.deployment.precision.cache == CacheFormat::kFp8)
     command.add("kv-cache-dtype", "fp8_e4m3");
   for (const ServerFlag& flag : flags) {
@@ -208,7 +210,7 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
     launch.notes.emplace_back("the command has no `cache_tiers`: add them as the job has them");
   if (!job.rules.drafts.empty())
     launch.notes.emplace_back("the command does not start speculation: add it as the job has it");
-  if (d.precision.weights != Weights::kBf16 && !quantises_while_loading(d.precision.weights))
+  if (d.precision.weights != d.model.published && !quantises_while_loading(d))
     launch.notes.push_back(
         fmt::format("MODEL must have weights in {}",
                     serving::kWeightsNames[static_cast<std::size_t>(d.precision.weights)]));

@@ -22,22 +22,17 @@
 #include <vector>
 
 #include "models/compute/device_facts.h"
+#include "models/workload/weight_format.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 
 namespace rehearse::serving {
 
-/// The format of a weight in memory.
-enum class Weights : std::uint8_t { kBf16, kFp8, kFp8Block, kNvfp4, kMxfp4, kInt4 };
-inline constexpr std::size_t kWeightFormats = 6;
-inline constexpr std::string_view kWeightsNames[] = {"bf16",  "fp8",   "fp8_block",
-                                                     "nvfp4", "mxfp4", "int4"};
-/// Bytes of a weight, with the scales of its block.
-constexpr double bytes_of(Weights w) {
-  constexpr double kBytes[] = {2, 1, 1, 0.5625, 0.53125, 0.53125};
-  return kBytes[static_cast<std::size_t>(w)];
-}
+using workload::bytes_of;
+using workload::kWeightFormats;
+using workload::kWeightsNames;
+using Weights = workload::WeightFormat;
 
 /// The format of cached keys and values.
 enum class CacheFormat : std::uint8_t { kBf16, kFp8 };

@@ -123,6 +123,7 @@ void read(const YamlMap& map, Transformer& m) {
   read_mixture(map, m);
   read_latent(map, m);
   read_image(map, m);
+  map.choose("published_weights", kWeightsNames, m.published);
 }
 
 void read(const YamlMap& map, Swin& m) {

@@ -17,8 +17,10 @@ class Config {
  public:
   explicit Config(const YamlMap& map) : map_(map) {}
 
+  bool has(std::string_view key) const { return map_.has(key) && !map_.is_null(key); }
+
   std::optional<std::uint32_t> count(std::string_view key) const {
-    if (!map_.has(key) || map_.is_null(key)) return std::nullopt;
+    if (!has(key)) return std::nullopt;
     const auto value = map_.within<std::int64_t>(key, 0, kMostOfDimension);
     return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
   }
@@ -31,15 +33,15 @@ class Config {
       }
   }
   bool flag(std::string_view key, bool otherwise) const {
-    if (!map_.has(key) || map_.is_null(key)) return otherwise;
+    if (!has(key)) return otherwise;
     return map_.optional<bool>(key).value_or(otherwise);
   }
   std::string text(std::string_view key) const {
-    if (!map_.has(key) || map_.is_null(key)) return {};
+    if (!has(key)) return {};
     return map_.optional<std::string>(key).value_or("");
   }
   double number(std::string_view key, double otherwise) const {
-    if (!map_.has(key) || map_.is_null(key)) return otherwise;
+    if (!has(key)) return otherwise;
     return map_.optional<double>(key).value_or(otherwise);
   }
   std::optional<Config> map(std::string_view key) const {
@@ -302,6 +304,34 @@ void vit(const Config& c, Transformer& m) {
   m.query_bias = c.flag("qkv_bias", true);
 }
 
+/// The format of the weights that a checkpoint says it has. Null if it is none of those known.
+std::optional<WeightFormat> quantised(const Config& c) {
+  const std::string method = c.text("quant_method");
+  const auto bits = [](const Config& map, std::string_view key) {
+    return map.count(key).value_or(0);
+  };
+  if (method == "mxfp4") return WeightFormat::kMxfp4;
+  if (method == "fbgemm_fp8") return WeightFormat::kFp8;
+  if (method == "fp8")
+    return c.has("weight_block_size") ? WeightFormat::kFp8Block : WeightFormat::kFp8;
+  if ((method == "awq" || method == "gptq") && bits(c, "bits") == 4) return WeightFormat::kInt4;
+  if (method == "modelopt") {
+    const std::string algorithm = c.text("quant_algo");
+    if (algorithm == "FP8") return WeightFormat::kFp8;
+    if (algorithm == "NVFP4") return WeightFormat::kNvfp4;
+  }
+  const std::optional<Config> groups = c.map("config_groups");
+  const std::optional<Config> group = groups ? groups->map("group_0") : std::nullopt;
+  const std::optional<Config> weights = group ? group->map("weights") : std::nullopt;
+  if (method != "compressed-tensors" || !weights) return std::nullopt;
+  const std::uint32_t width = bits(*weights, "num_bits");
+  if (weights->text("type") == "int")
+    return width == 4 ? std::optional(WeightFormat::kInt4) : std::nullopt;
+  if (width == 4) return WeightFormat::kNvfp4;
+  if (width != 8) return std::nullopt;
+  return weights->text("strategy") == "block" ? WeightFormat::kFp8Block : WeightFormat::kFp8;
+}
+
 struct Type {
   std::string_view name;
   void (*read)(const Config&, Transformer&);
@@ -359,6 +389,13 @@ Result<Transformer> parse_hugging_face(const std::string& text, std::string name
   if (found) {
     const Config config(root);
     found->read(config, model);
+    if (const std::optional<Config> quantisation = config.map("quantization_config")) {
+      const std::optional<WeightFormat> format = quantised(*quantisation);
+      if (!format)
+        root.report("quantization_config", "has weights in a format that is not known",
+                    "a config without it, and precision.weights of a server");
+      model.published = format.value_or(WeightFormat::kBf16);
+    }
     if (const std::string own = config.text("_name_or_path"); !own.empty()) model.name = own;
   } else if (wanted) {
     root.report("model_type", fmt::format("unknown model type '{}'", *wanted),

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/workload/weight_format.h"
 #include "models/workload/workload.h"
 #include "sim/base/result.h"
 
@@ -109,6 +110,8 @@ struct Transformer {
   std::optional<Mixture> mixture = {};
   std::optional<Latent> latent = {};
   std::optional<Image> image = {};
+  WeightFormat published =
+      WeightFormat::kBf16;  ///< weights as they are published, which servers load
 };
 
 enum class Attention : std::uint8_t { kUnfused, kFlash };

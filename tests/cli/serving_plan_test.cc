@@ -129,6 +129,17 @@ TEST_CASE("the launch commands have the flags of each server") {
   }
 }
 
+TEST_CASE("a launch command says which weights it needs unless they are published so") {
+  const auto launch = [](const std::string& server) {
+    const test::Ran ran =
+        test::rehearse({"plan", job("model: gpt_oss_20b\n  " + server), "--emit", "vllm"});
+    return ran.out + ran.errors;
+  };
+  const std::string say = "MODEL must have weights in";
+  CHECK(launch("framework: vllm").find(say) == std::string::npos);
+  CHECK(launch("precision: {weights: bf16}").find(say + " bf16") != std::string::npos);
+}
+
 TEST_CASE("wrong searches for servers get one line") {
   const auto check = [](const std::string& file, std::vector<std::string> more,
                         const std::string& says) {

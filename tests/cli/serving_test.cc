@@ -50,6 +50,25 @@ TEST_CASE("a served load has the measures of the contract") {
   }
 }
 
+TEST_CASE("a server loads weights as they are published unless it is told") {
+  const auto weights = [](const std::string& server) {
+    const test::Ran ran = test::rehearse(
+        {"simulate",
+         test::write_scratch("serve.yaml", fmt::format("serve: {{{}, load: {{closed: 1, requests: "
+                                                       "2, input: 200, output: 20}}}}\ncluster: "
+                                                       "{{device: h200_sxm_141, devices_per_node: "
+                                                       "8, nodes: 1}}\n",
+                                                       server))});
+    const std::size_t line = ran.out.find("\nweights");
+    REQUIRE(line != std::string::npos);
+    return ran.out.substr(line + 1, ran.out.find('\n', line + 1) - line - 1);
+  };
+  CHECK(weights("model: gpt_oss_120b").ends_with("60.7 GiB, mxfp4"));
+  CHECK(weights("model: gpt_oss_20b, precision: {weights: bf16}").ends_with(", bf16"));
+  CHECK(weights("model: deepseek_v3, plan: {tensor: 8}").ends_with(", fp8_block"));
+  CHECK(weights("model: llama3_8b").ends_with(", bf16"));
+}
+
 TEST_CASE("SGLang leaves room for a chunk of prompts and for graphs unless it is told") {
   // H100: 8,192 tokens · 1.5 MiB, 256 graphs · 2 MiB, 128 MiB for a rank and 512 MiB, of 79.2 GiB.
   const double share = 1 - (8192 * 1.5 + 256 * 2 + 128 + 512) / (79.2 * 1024);

@@ -281,6 +281,43 @@ TEST_CASE("a config in the folder of the job gives the model, with overrides of 
   CHECK(found.workload->tokens_per_sample == 8192);
 }
 
+TEST_CASE("the config of a quantised checkpoint gives the format of its weights") {
+  const auto read = [](const std::string& quantisation) {
+    return parse_hugging_face(
+        R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+  "num_attention_heads": 4, "intermediate_size": 128, "max_position_embeddings": 512,
+  "vocab_size": 100, "quantization_config": )" +
+            quantisation + "}",
+        "config.json");
+  };
+  const auto group = [](const std::string& weights) {
+    return R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": )" +
+           weights + "}}}";
+  };
+  using F = WeightFormat;
+  const std::vector<std::pair<std::string, F>> known = {
+      {"null", F::kBf16},
+      {R"({"quant_method": "fp8", "weight_block_size": [128, 128]})", F::kFp8Block},
+      {R"({"quant_method": "fp8", "weight_block_size": null})", F::kFp8},
+      {R"({"quant_method": "fbgemm_fp8"})", F::kFp8},
+      {R"({"quant_method": "mxfp4"})", F::kMxfp4},
+      {R"({"quant_method": "awq", "bits": 4})", F::kInt4},
+      {R"({"quant_method": "modelopt", "quant_algo": "NVFP4"})", F::kNvfp4},
+      {group(R"({"type": "float", "num_bits": 8, "strategy": "channel"})"), F::kFp8},
+      {group(R"({"type": "float", "num_bits": 8, "strategy": "block"})"), F::kFp8Block},
+      {group(R"({"type": "int", "num_bits": 4})"), F::kInt4}};
+  for (const auto& [text, format] : known) {
+    const Result<Transformer> model = read(text);
+    INFO(text << (model ? "" : to_string(model.error())));
+    REQUIRE(model);
+    CHECK(model->published == format);
+  }
+  const Result<Transformer> unknown = read(R"({"quant_method": "gptq", "bits": 3})");
+  REQUIRE_FALSE(unknown);
+  CHECK(to_string(unknown.error()).find("quantization_config: has weights in a format") !=
+        std::string::npos);
+}
+
 TEST_CASE("configs that cannot be read are errors with the reason") {
   const auto error = [](const std::string& config) {
     const Result<Transformer> model = parse_hugging_face(config, "config.json");
