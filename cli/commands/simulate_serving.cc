@@ -275,10 +275,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
                               {"context", load.space.context},
                               {"activations", load.space.activations},
                               {"cache", load.space.cache}}}};
-  d.show("", "weights",
-         fmt::format(
-             "{}, {}", to_string(load.space.weights),
-             serving::kWeightsNames[static_cast<std::size_t>(file.deployment.precision.weights)]));
+  d.show("", "weights", fmt::format("{}, {}", to_string(load.space.weights), weights));
   add_costs(d, load);
   d["saturated"] = saturated(load, limits.capacity);
   d.show("capacity", "saturated throughput", Quantity(limits.capacity, unit::kRate));
