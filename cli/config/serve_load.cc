@@ -77,8 +77,8 @@ serving::Arrivals read_arrivals(const YamlMap& load) {
                pause = duration_in(*map, "pause", Seconds::ms(100), longest);
     for (const char* needed : {"length", "pause"})
       if (!map->has(needed)) map->report(needed, "is missing", "{length: 10 s, pause: 60 s}");
-    if (length && pause)
-      arrivals.bursts = {*length, *pause, map->within<double>("quiet", 0, 1).value_or(0)};
+    const double quiet = map->within<double>("quiet", 0, 1).value_or(0);
+    if (length && pause) arrivals.bursts = {*length, *pause, quiet};
     map->no_other_keys();
   }
   return arrivals;

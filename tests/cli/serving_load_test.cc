@@ -94,6 +94,8 @@ TEST_CASE("wrong loads get one line") {
            {"closed: 2, drop: true" + lengths, "drop: has no deadline"},
            {"closed: 2, deadline: 1 ms, drop: true" + lengths, "leave at their deadlines"},
            {"rate: 1, bursts: {length: 5 s}" + lengths, "pause: is missing"},
+           {"rate: 1, bursts: {length: 0 s, pause: 5 s, quiet: 0.3}" + lengths,
+            "length: is out of"},
            {"rate: 1, bursts: {length: 5 s, pause: 5 s, quiet: 2}" + lengths, "quiet"},
            {"closed: 2, output: 5, input: {median: 300, sigma: 1}", "most: is missing"},
            {"closed: 2, output: 5, lengths: " + pairs, "output: is given by `lengths`"},
