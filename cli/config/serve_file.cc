@@ -363,7 +363,7 @@ ServeFile prefill_server(const ServeFile& file) {
 
 bool is_serve_file(const std::filesystem::path& path) {
   const Result<YamlFile> file = YamlFile::load(path);
-  return file && file->root().is_map("serve");
+  return file && file->root().has("serve");
 }
 
 Result<ServeFile> load_serve_file(const std::filesystem::path& path,

@@ -23,9 +23,12 @@ struct YamlFile::Document {
   std::string name;
   YAML::Node root;
   std::vector<Diagnostic> diagnostics;
+  // Which keys are known may depend on a value that is wrong, so these are errors only without one.
+  std::vector<Diagnostic> unknown_keys;
+  bool has_wrong_value = false;
 
   void report(const YAML::Mark& mark, std::string key, std::string problem, std::string expected,
-              std::string nearest) {
+              std::string nearest, bool is_certain = true) {
     Diagnostic d{.file = name,
                  .key = std::move(key),
                  .problem = std::move(problem),
@@ -35,12 +38,20 @@ struct YamlFile::Document {
       d.line = static_cast<std::uint32_t>(mark.line + 1);
       d.column = static_cast<std::uint32_t>(mark.column + 1);
     }
-    diagnostics.push_back(std::move(d));
+    (is_certain ? diagnostics : unknown_keys).push_back(std::move(d));
+  }
+
+  void report_value(const YAML::Node& value, std::string key, std::string problem,
+                    std::string expected, std::string nearest) {
+    has_wrong_value = true;
+    report(value.Mark(), std::move(key), std::move(problem), std::move(expected),
+           std::move(nearest));
   }
 
   Status status() const {
-    if (diagnostics.empty()) return {};
     Error error{diagnostics};
+    if (!has_wrong_value) std::ranges::copy(unknown_keys, std::back_inserter(error.diagnostics));
+    if (error.diagnostics.empty()) return {};
     std::ranges::stable_sort(error.diagnostics, [](const Diagnostic& a, const Diagnostic& b) {
       return std::pair(a.line, a.column) < std::pair(b.line, b.column);
     });
@@ -195,14 +206,14 @@ template <class T>
 std::optional<T> read_scalar(YamlFile::Document& document, const YamlFill& fill,
                              const YAML::Node& value, const std::string& path) {
   if (!value.IsScalar()) {
-    document.report(value.Mark(), path, "is not a single value", "one value", "");
+    document.report_value(value, path, "is not a single value", "one value", "");
     return std::nullopt;
   }
   Result<std::string> text = fill ? fill(value.Scalar()) : value.Scalar();
   Result<T> converted = text ? convert<T>(*text) : forward(text);
   if (converted) return *converted;
   const Diagnostic& d = converted.error().diagnostics.front();
-  document.report(value.Mark(), path, d.problem, d.expected, d.nearest);
+  document.report_value(value, path, d.problem, d.expected, d.nearest);
   return std::nullopt;
 }
 
@@ -344,7 +355,7 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
       found.emplace_back(
           std::make_shared<State>(State{state_->document, {{value[i], path}}, state_->fill}));
     else
-      state_->document->report(value[i].Mark(), path, "is not a mapping", "keys and values", "");
+      state_->document->report_value(value[i], path, "is not a mapping", "keys and values", "");
   }
   return found;
 }
@@ -416,9 +427,11 @@ void YamlMap::no_other_keys(const std::function<std::string(std::string_view)>& 
       const std::string key = key_of(entry.first);
       if (std::ranges::find(known, key) == known.end()) {
         const std::string other = other_of(key);
+        const bool misspelt = !other.empty() || nearest(key, known);
         state_->document->report(
             entry.first.Mark(), layer.path_of(key), "unknown key",
-            other.empty() ? suggest(key, known) : fmt::format("did you mean '{}'?", other), "");
+            other.empty() ? suggest(key, known) : fmt::format("did you mean '{}'?", other), "",
+            misspelt);
       } else if (std::ranges::find(seen, key) != seen.end())
         state_->document->report(entry.first.Mark(), layer.path_of(key), "appears twice",
                                  "each key once", "");
@@ -430,9 +443,12 @@ void YamlMap::no_other_keys(const std::function<std::string(std::string_view)>& 
 void YamlMap::report(std::string_view key, std::string problem, std::string expected,
                      std::string nearest) const {
   const YAML::Node value = state_->layer_of(key).value(key);
-  const YAML::Mark mark = value.IsDefined() ? value.Mark() : state_->layers.front().node.Mark();
-  state_->document->report(mark, state_->path_of(key), std::move(problem), std::move(expected),
-                           std::move(nearest));
+  if (value.IsDefined())
+    state_->document->report_value(value, state_->path_of(key), std::move(problem),
+                                   std::move(expected), std::move(nearest));
+  else
+    state_->document->report(state_->layers.front().node.Mark(), state_->path_of(key),
+                             std::move(problem), std::move(expected), std::move(nearest));
 }
 
 std::string yaml_quoted(std::string_view text) {

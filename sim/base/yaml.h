@@ -77,8 +77,9 @@ class YamlMap {
   /// Whether the key exists without a value, or with JSON's null.
   bool is_null(std::string_view key) const;
 
-  /// Records every key that none of the calls above asked for. `elsewhere`: the path of a key that
-  /// belongs to another mapping, or nothing.
+  /// Records every key that none of the calls above asked for. In a file with a wrong value, on
+  /// which the known keys may depend, only the misspelt ones are errors. `elsewhere`: the path of a
+  /// key that belongs to another mapping, or nothing.
   void no_other_keys(const std::function<std::string(std::string_view)>& elsewhere = nullptr) const;
 
   /// Records a problem with the value at `key` that only the caller can see.

@@ -84,6 +84,17 @@ TEST_CASE("a misspelt required key is suggested") {
         "job.yaml:1:1: latncy: unknown key; did you mean 'latency'?");
 }
 
+TEST_CASE("a wrong value makes no other key unknown unless it is misspelt") {
+  const YamlFile file = parsed("kind: sphere\nradius: 2\nhieght: 3\n");
+  const YamlMap root = file.root();
+  root.optional<double>("height");
+  root.report("kind", "is no shape", "circle, or square");
+  root.no_other_keys();
+  CHECK(errors_of(file) ==
+        "job.yaml:1:7: kind: is no shape; circle, or square\n"
+        "job.yaml:3:1: hieght: unknown key; did you mean 'height'?");
+}
+
 TEST_CASE("words of a file of another kind are not repeated") {
   const YamlFile file = parsed("root:x: 0\nsecret: word\n");
   const YamlMap root = file.root();
@@ -199,7 +210,7 @@ TEST_CASE("a mapping over another: keys of both, inner mappings too, errors at t
       "  links: [1, 2]\n"
       "  fabric: {kind: ring}\n"
       "own:\n"
-      "  plan: {data: 8, spare: 1}\n"
+      "  plan: {data: 8, tensr: 1}\n"
       "  links: [3]\n"
       "  fabric: switch\n");
   const YamlMap root = file.root();
@@ -216,7 +227,7 @@ TEST_CASE("a mapping over another: keys of both, inner mappings too, errors at t
   CHECK(errors_of(file) ==
         "job.yaml:2:27: base.plan.tensor: 'four' is not a number; a whole number\n"
         "job.yaml:6:9: own.plan.absent: is missing\n"
-        "job.yaml:6:19: own.plan.spare: unknown key; one of data, tensor");
+        "job.yaml:6:19: own.plan.tensr: unknown key; did you mean 'tensor'?");
 }
 
 TEST_CASE("scalars are read after substitution") {

@@ -402,15 +402,14 @@ TEST_CASE("all mistakes of a file are reported at once, in their order") {
                   "  devices_per_node: eight\n"
                   "  intra_node: {kind: nvswitch, rat: 5 GB/s}\n"
                   "  inter_node: {latency: 5, rate: 200 GBs}\n"
-                  "  colour: blue\n") ==
+                  "  node: 2\n") ==
         "c.yaml:3:21: cluster.devices_per_node: 'eight' is not a number; a whole number\n"
         "c.yaml:4:32: cluster.intra_node.rat: unknown key; did you mean 'rate'?\n"
         "c.yaml:5:25: cluster.inter_node.latency: '5' has no unit; one of ps, ns, us, ms, s, min, "
         "h, d\n"
         "c.yaml:5:34: cluster.inter_node.rate: unknown unit 'GBs' for a transfer rate; did you "
         "mean 'GB/s'?\n"
-        "c.yaml:6:3: cluster.colour: unknown key; one of changes, device, devices_per_node, host, "
-        "inter_node, intra_node, nodes, routes");
+        "c.yaml:6:3: cluster.node: unknown key; did you mean 'nodes'?");
 }
 
 }  // namespace

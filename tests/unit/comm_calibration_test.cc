@@ -85,7 +85,7 @@ TEST_CASE("errors name line, key and what was expected, all at once") {
         std::string::npos);
   CHECK(error_of(replaced("ramp: 2 us", "rump: 2 us")).find("did you mean 'ramp'?") !=
         std::string::npos);
-  const std::string several = error_of(replaced("links: 18\n", "links: 0\nfoo: 1\n"));
+  const std::string several = error_of(replaced("links: 18\n", "links: 0\nfabrik: nvswitch\n"));
   CHECK(std::count(several.begin(), several.end(), '\n') == 1);
   CHECK(error_of("[1, 2]").find("not a mapping") != std::string::npos);
 }

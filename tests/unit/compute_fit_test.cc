@@ -228,13 +228,13 @@ TEST_CASE("a calibration is read") {
 TEST_CASE("an error in a calibration has its place") {
   const auto wrong = parse_calibration(
       "operations: 1\ndevice: x\nmemory:\n  elementwise: 7\n  call: 2 us\n  source: a\n"
-      "  rows_used: a\n  date: a\n  rows: 1\n  residual: 0\n  speed: 1\n",
+      "  rows_used: a\n  date: a\n  rows: 1\n  residual: 0\n  cal: 1\n",
       "made.yaml");
   REQUIRE_FALSE(wrong);
   const std::string text = to_string(wrong.error());
   CHECK(text.find("memory.elementwise: 7 is out of range; a number from 0.1 to 1") !=
         std::string::npos);
-  CHECK(text.find("speed") != std::string::npos);
+  CHECK(text.find("cal: unknown key; did you mean 'call'?") != std::string::npos);
 }
 
 TEST_CASE("every shipped calibration is of a device of the catalog and physically possible") {
