@@ -44,8 +44,9 @@ Job job_of(const CsvTable& table, const CsvRow& row) {
   };
   job.submit = time("submit_s", kLatestSeconds);
   job.work = time("duration_s", kLongestSeconds);
-  job.gpus = row.required_count("gpus");
-  if (job.gpus == 0 && row.text("gpus") == "0") row.report("gpus", "is 0", "1 or more");
+  const auto gpus = row.required("gpus").empty() ? std::nullopt : row.count("gpus");
+  if (gpus == 0u) row.report("gpus", "is 0", "1 or more");
+  job.gpus = gpus.value_or(1);
   if (table.has("memory_gib"))
     if (const auto gib = row.number("memory_gib")) job.memory = Bytes::gib(*gib);
   if (table.has("step_ms")) job.step = row.quantity<Seconds>("step_ms", 1e-3);

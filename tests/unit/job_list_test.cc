@@ -57,13 +57,15 @@ TEST_CASE("every wrong cell is reported, with its line and column") {
       "c,0,,1\n"
       "d,0,10,0\n"
       "e,0,-1,1\n"
-      "f,0,1e30,1.5\n");
+      "f,0,1e30,1.5\n"
+      "g,0,10,00\n");
   CHECK_THAT(error, Contains("jobs.csv:2") && Contains("submit_s"));
   CHECK_THAT(error, Contains("jobs.csv:3") && Contains("job"));
   CHECK_THAT(error, Contains("jobs.csv:4") && Contains("duration_s: is empty"));
   CHECK_THAT(error, Contains("jobs.csv:5") && Contains("gpus: is 0"));
   CHECK_THAT(error, Contains("jobs.csv:6"));
   CHECK_THAT(error, Contains("jobs.csv:7") && Contains("1e30 s is too long; at most 3e+08 s"));
+  CHECK_THAT(error, Contains("jobs.csv:8") && Contains("gpus: is 0"));
 }
 
 TEST_CASE("a list in YAML") {
