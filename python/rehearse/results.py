@@ -278,7 +278,7 @@ class Store(Fields):
     why_not: Optional[str]
 
 
-class CheckPredictionsRow(Fields):
+class PredictionsRow(Fields):
     name: str
     verdict: str
     step_error: float
@@ -403,36 +403,6 @@ class Tuned(Fields):
     rate: Quantity
     bottleneck: str
     allowed: Quantity
-
-
-class InputPredictionsRow(Fields):
-    workers: int
-    in_memory: Quantity
-    cold: Quantity
-
-
-class Measured(Fields):
-    files: int
-    bytes: Quantity
-    left_out: int
-    sampled: int
-    jpeg: int
-    damaged: Table[Any]
-    cores: int
-    threads: int
-    loaded: float
-    smt: float
-    size: Size
-    read: Size
-    cold: Size
-
-
-class Size(Fields):
-    median: Quantity
-    mean: Quantity
-    p90: Quantity
-    max: Quantity
-    samples: int
 
 
 class InspectRanksRow(Fields):
@@ -1695,7 +1665,7 @@ class CheckResult(Result):
     methods: Table[MethodsRow]
     history: Union[Optional[History], Any]
     store: Union[Optional[Store], Any]
-    predictions: Union[Table[CheckPredictionsRow], Any]
+    predictions: Union[Table[PredictionsRow], Any]
 
 
 class CompareResult(Result):
@@ -1783,9 +1753,9 @@ class InputResult(Result):
     advice: Table[InputAdviceRow]
     tuned: Tuned
     methods: Table[MethodsRow]
-    predictions: Optional[Table[InputPredictionsRow]]
-    measured: Optional[Measured]
-    pipeline: Optional[str]
+    measured: Any
+    predictions: Optional[Table[Any]]
+    pipeline: Any
 
 
 class InspectResult(Result):

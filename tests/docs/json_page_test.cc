@@ -54,7 +54,7 @@ std::string nccl_log() {
   return text;
 }
 
-/// The documents of commands with all their keys.
+/// The documents of commands with all their keys. On every machine they have the same keys, and values of the same types.
 class Documents {
  public:
   Documents();
@@ -196,7 +196,6 @@ Documents::Documents() {
                            "samples: 100\nhost: {cores: 2, memory: 1 GB}\n"
                            "stages: [{name: a, time: 5 ms, unit: 1 MB}, {name: b, time: 1 ms}]")
            .string()});
-  add({"input", "--measure", "examples/recordings"});
   add({"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1"});
   const std::vector<std::string> simulate = {"simulate",
                                              "--chakra",
