@@ -5,8 +5,9 @@ usage: result_classes.py PAGE DOCUMENT... > python/rehearse/results.py
 
 A document is of the first table that names all its keys; the tables of its command come before those of others. A
 field is Optional if null is one of its values, or if only some documents of a table have it. It is Any if no document
-has it, or if some are of one kind and some of another. Where documents of another table never have it, its type is a union with Any: whoever gave the file knows of
-which kind it is, and a type checker asks for no proof. Objects with the same keys are of one class."""
+has it, or if some are of one kind and some of another. Where documents of another table never have it, its type is a
+union with Any: whoever gave the file knows of which kind it is, and a type checker asks for no proof. Objects with the
+same keys are of one class."""
 
 import collections
 import json
@@ -149,11 +150,13 @@ def table_of(document, tables, common):
 
 
 def unite(shapes):
-    """Makes one of the shapes of objects that have the same keys, and the same name if they have few."""
+    """Makes one of the shapes of objects that are in one place of the documents of a table, or have the same keys and,
+    if these are few, the same name."""
     groups = {}
     for path, shape in [each for name, shape in shapes.items() for each in shape.inner((name,))]:
         name = path[-1] if len(shape.fields) < 4 else ""
-        groups.setdefault((name, *sorted(shape.fields)), {})[id(shape.__dict__)] = shape
+        for group in ((path[1:], *sorted(shape.objects)), (name, *sorted(shape.fields))):
+            groups.setdefault(group, {})[id(shape.__dict__)] = shape
     for first, *others in [list(group.values()) for group in groups.values() if len(group) > 1]:
         for other in others:
             first.merge(other)

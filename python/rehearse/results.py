@@ -501,6 +501,7 @@ class LayersRow(Fields):
     optimizer: Quantity
     output_bytes: float
     kept_bytes: float
+    recomputed: Optional[Quantity]
 
 
 class PlanRow(Fields):
@@ -691,7 +692,7 @@ class BestRow(Fields):
     duration: Union[Quantity, Any]
     goodput: Union[Quantity, Any]
     held_rate: Union[Quantity, Any]
-    cache: Union[Cache, Any]
+    cache: Union[BestRowCache, Any]
     overloaded: Union[Quantity, Any]
     preemptions: Union[float, Any]
     running: Union[float, Any]
@@ -832,7 +833,7 @@ class SimulateThroughput(Fields):
     tokens_per_s_per_device: Quantity
 
 
-class Cache(Fields):
+class BestRowCache(Fields):
     blocks: int
     block_tokens: int
     occupancy: Quantity
@@ -997,7 +998,13 @@ class Overhead(Fields):
     per_range: Quantity
     total: Quantity
     share_of_wall_time: float
-    measured: Any
+    measured: Optional[Measured]
+
+
+class Measured(Fields):
+    pairs: int
+    wall_time: Quantity
+    wall_share: Quantity
 
 
 class ProcessesRow(Fields):
@@ -1185,19 +1192,21 @@ class SlowRanksRow(Fields):
     step_time: Quantity
 
 
-class ReplayShare(Fields):
+class Share(Fields):
     policy: str
-    quantum: Quantity
-    change: Quantity
+    caps: Optional[Table[float]]
+    quantum: Optional[Quantity]
+    change: Optional[Quantity]
 
 
-class ReplayTenantsRow(Fields):
+class TenantsRow(Fields):
     name: str
     alone: Quantity
     shared: Quantity
     slowdown: Quantity
     loss: Loss
     periods: int
+    memory: Optional[Quantity]
 
 
 class Loss(Fields):
@@ -1353,6 +1362,23 @@ class WhatWouldHelpRow(Fields):
     step_time: Quantity
 
 
+class HostMemory(Fields):
+    node: str
+    memory: Quantity
+    memory_size: Quantity
+    nvme: Quantity
+    nvme_size: Optional[Quantity]
+    fits: bool
+
+
+class ToTarget(Fields):
+    steps: float
+    time: Quantity
+    cost: Quantity
+    energy: Quantity
+    carbon: Quantity
+
+
 class SimulateTimeOfRequest(Fields):
     outside: Quantity
     queue: Quantity
@@ -1362,12 +1388,21 @@ class SimulateTimeOfRequest(Fields):
     transfer: Optional[Quantity]
 
 
+class SimulateCache(Fields):
+    blocks: int
+    block_tokens: int
+    occupancy: Quantity
+    peak_occupancy: Quantity
+    reused: Quantity
+    loaded: Optional[Quantity]
+
+
 class LoadCurve(Fields):
     of: str
     points: Table[LoadCurvePointsRow]
     saturation: Optional[Quantity]
     held: Any
-    slo: Slo
+    slo: Optional[Slo]
 
 
 class LoadCurvePointsRow(Fields):
@@ -1377,7 +1412,7 @@ class LoadCurvePointsRow(Fields):
     tokens_per_s_per_user: Quantity
     ttft: PointsRowTtft
     tpot: PointsRowTpot
-    within_slo: float
+    within_slo: Optional[float]
 
 
 class Slo(Fields):
@@ -1410,19 +1445,12 @@ class Scaling(Fields):
     gpu_time: Quantity
 
 
-class SimulateShare(Fields):
-    policy: str
-    caps: Table[float]
-
-
-class SimulateTenantsRow(Fields):
-    name: str
-    alone: Quantity
-    shared: Quantity
-    slowdown: Quantity
-    loss: Loss
-    periods: int
-    memory: Quantity
+class ClassesRow(Fields):
+    priority: int
+    requests: float
+    ttft: PointsRowTtft
+    goodput: Quantity
+    deadlines_met: Quantity
 
 
 class SimulateRanksRow(Fields):
@@ -1929,8 +1957,8 @@ class ReplayResult(Result):
     methods: Table[MethodsRow]
     step_time_if_equal: Union[Optional[Quantity], Any]
     slow_ranks: Union[Optional[Table[SlowRanksRow]], Any]
-    share: Union[ReplayShare, Any]
-    tenants: Union[Table[ReplayTenantsRow], Any]
+    share: Union[Share, Any]
+    tenants: Union[Table[TenantsRow], Any]
     gain: Union[float, Any]
     notes: Union[Table[str], Any]
     delays: Union[Optional[Table[Any]], Any]
@@ -1985,6 +2013,8 @@ class SimulateResult(Result):
     notes: Union[Table[str], Any]
     warnings: Union[Table[str], Any]
     warning_remedies: Union[Table[str], Any]
+    host_memory: Union[Optional[HostMemory], Any]
+    to_target: Union[Optional[ToTarget], Any]
     server: Union[Server, Any]
     ttft: Union[SimulateTtft, Any]
     tpot: Union[SimulateTtft, Any]
@@ -1994,7 +2024,7 @@ class SimulateResult(Result):
     time_of_request: Union[SimulateTimeOfRequest, Any]
     duration: Union[Quantity, Any]
     goodput: Union[Quantity, Any]
-    cache: Union[Cache, Any]
+    cache: Union[SimulateCache, Any]
     overloaded: Union[Quantity, Any]
     preemptions: Union[float, Any]
     running: Union[float, Any]
@@ -2007,8 +2037,11 @@ class SimulateResult(Result):
     held_rate: Union[Optional[Quantity], Any]
     pools: Union[Optional[Pools], Any]
     scaling: Union[Optional[Scaling], Any]
-    share: Union[SimulateShare, Any]
-    tenants: Union[Table[SimulateTenantsRow], Any]
+    deadlines_met: Union[Optional[Quantity], Any]
+    dropped: Union[Optional[float], Any]
+    classes: Union[Optional[Table[ClassesRow]], Any]
+    share: Union[Share, Any]
+    tenants: Union[Table[TenantsRow], Any]
     gain: Union[float, Any]
     usable_memory: Union[Quantity, Any]
     cluster: Union[str, Any]
@@ -2017,11 +2050,6 @@ class SimulateResult(Result):
     collective_costs: Union[Table[CollectiveCostsRow], Any]
     messages: Union[int, Any]
     bytes_sent: Union[float, Any]
-    host_memory: Any
-    to_target: Any
-    deadlines_met: Any
-    dropped: Any
-    classes: Union[Optional[Table[Any]], Any]
 
 
 class StudyResult(Result):
@@ -2060,8 +2088,8 @@ class WhatifResult(Result):
     problems: Union[Table[Any], Any]
     methods: Table[MethodsRow]
     input_pipeline: Union[Optional[InputPipeline], Any]
-    share: Union[ReplayShare, Any]
-    tenants: Union[Table[ReplayTenantsRow], Any]
+    share: Union[Share, Any]
+    tenants: Union[Table[TenantsRow], Any]
     gain: Union[float, Any]
     notes: Optional[Table[str]]
     delays: Any

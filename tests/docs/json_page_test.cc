@@ -1,4 +1,4 @@
-// The page of JSON names every key that a command writes, and the classes of Python's results have their types.
+// The page of JSON names every key that a command writes, and the classes of results in Python have it.
 // REHEARSE_UPDATE_GOLDEN=1 writes the classes anew.
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ std::string nccl_log() {
   return text;
 }
 
-/// The documents of commands with all their keys. On every machine they have the same keys, and values of the same types.
+/// The documents of commands with all their keys. Their keys and types are the same on every machine.
 class Documents {
  public:
   Documents();
@@ -89,7 +89,8 @@ Documents::Documents() {
   add({"inspect", "examples/recordings/two_linears.json", "--workload"});
   add({"inspect", "examples/ranks", "--workload"});
   add({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"});
-  for (const char* model : {"gat", "hgt", "rgat", "rgcn"})
+  add({"inspect", "examples/recordings/checkpoint.json", "--workload"});
+  for (const char* model : {"gat", "gat_primitives", "hgt", "rgat", "rgcn"})
     add({"simulate", fmt::format("examples/dataflows/{}.yaml", model)});
   add({"inspect", "examples/ranks"});
   add({"replay", kExample});
@@ -135,9 +136,26 @@ Documents::Documents() {
   add({"simulate", job});
   for (const char* name : {"cpu_ranks", "gpt2_xl_mixed", "llama3_8b_lora", "llama_3b_host"})
     add({"simulate", fmt::format("examples/jobs/{}.yaml", name)});
+  const std::string offloaded =
+      test::write_scratch("offloaded.yaml",
+                          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"
+                          "plan: {data: 8, offload: optimizer}\ntarget: {tokens: 1e9}\n"
+                          "cluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n")
+          .string();
+  add({"simulate", offloaded});
   add({"compare", job, "examples/jobs/gpt2_xl_mixed.yaml"});
   for (const char* name : {"70b", "70b_pools", "8b_scaled"})
     add({"simulate", fmt::format("examples/jobs/serve_llama3_{}.yaml", name)});
+  const std::string served =
+      test::write_scratch("served.yaml",
+                          "serve:\n  model: llama3_8b\n  framework: vllm\n"
+                          "  flags: {prefix_cache: true, max_num_seqs: 8}\n"
+                          "  cache_tiers: {host: {size: 64 GB, rate: 40 GB/s}}\n"
+                          "  load: {rate: 4 per s, requests: 60, priorities: [0.5, 0.5],\n"
+                          "    deadline: [1 s, 10 s], drop: true, input: 700, output: 60}\n"
+                          "cluster: {device: h100_sxm5_80, devices_per_node: 1, nodes: 1}\n")
+          .string();
+  add({"simulate", served});
   const std::string server = "examples/jobs/serve_llama3_8b_search.yaml";
   add({"plan", server}, "## simulate");
   add({"plan", server, "--emit", "vllm"}, "## simulate");
@@ -155,6 +173,9 @@ Documents::Documents() {
        "--share", "mps:40%"},
       shared);
   add({"replay", kExample, "--share-with", kExample}, shared);
+  add({"simulate", "examples/sharing/bert.yaml", "--share-with", "examples/sharing/resnet.yaml",
+       "--share", "timeslice"},
+      shared);
   add({"whatif", kExample, "--scale", "gpu:2", "--share-with", kExample}, shared);
   const std::string open =
       test::write_scratch("open.yaml",
@@ -188,6 +209,9 @@ Documents::Documents() {
     add({"check", "--history", accepted, "--candidate", before, "--accept", "--name", name});
   add({"check", "--history", accepted, "--candidate", again});
   add({"check", "--predictions", "examples/recordings"});
+  const fs::path some = test::write_scratch("a.json", "{").parent_path();
+  fs::copy(before, some);
+  add({"check", "--predictions", some.string()});
   add({"pack", "examples/fleets/pack.yaml"});
   add({"input", "examples/pipelines/imagenet_s3.yaml"});
   add({"input", "examples/pipelines/graph_features.yaml"});
@@ -208,7 +232,10 @@ Documents::Documents() {
                                              "examples/clusters/dgx_h100_x4.yaml"};
   add(simulate);
   const std::string folder = (test::scratch_folder() / "capture").string();
+  const std::string measured = (test::scratch_folder() / "measured").string();
   add({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"});
+  add({"profile", "-o", measured, "--overhead", "2", "--", test::capture_program("capture_target"),
+       "ranges", "10"});
 }
 
 /// Writes the classes of these documents; stdout has them.
