@@ -6,8 +6,8 @@ usage: result_classes.py PAGE DOCUMENT... > python/rehearse/results.py
 A document is of the first table that names all its keys; the tables of its command come before those of others. A
 field is Optional if null is one of its values, or if only some documents of a table have it. It is Any if no document
 has it, or if some are of one kind and some of another. Where documents of another table never have it, its type is a
-union with Any: whoever gave the file knows of which kind it is, and a type checker asks for no proof. Objects with the
-same keys are of one class."""
+union with Any: the caller knows the kind of file, so that a type checker need not ask for a proof. Objects with the same
+keys are of one class."""
 
 import collections
 import json
