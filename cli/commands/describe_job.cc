@@ -4,9 +4,12 @@
 
 #include "cli/commands/catalog_names.h"
 #include "cli/commands/options.h"
+#include "cli/config/job_file.h"
 #include "models/workload/zoo.h"
+#include "sim/base/check.h"
 #include "sim/base/file.h"
 #include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cli {
 
@@ -25,6 +28,21 @@ std::string option_of(std::string_view key) {
   if (section == "cluster") return "--device";
   if (section != "training" && section != "plan") return std::string(key);
   return dot == key.npos ? "--plan" : fmt::format("--plan {}", key.substr(dot + 1));
+}
+
+/// Fails as the command would on the text that is held.
+Status check_readable(const std::string& text, JobUse use) {
+  if (use != JobUse::kRent) {
+    TRY(load_job(kUnsaved, {}, {}, use));
+    return {};
+  }
+  // On any instance: its mistakes are the same on all.
+  const YamlFile job = TRY(YamlFile::parse(text, kUnsaved));
+  const YamlFile rented = TRY(YamlFile::parse("cluster: {instance: p4d.24xlarge, count: 1}", ""));
+  std::optional<cluster::Cluster> cluster = cluster::read_cluster(rented.root());
+  REHEARSE_CHECK(cluster, "p4d.24xlarge is in the catalog");
+  TRY(read_job_on(job.root(), {}, std::move(*cluster), {"p4d.24xlarge", 1}));
+  return {};
 }
 
 }  // namespace
@@ -72,11 +90,13 @@ void check_described_job(const std::filesystem::path& file, const DescribedJob& 
 Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file) {
   if (job.model.empty()) return {};
   std::string text = TRY(job_text(job, use));
-  file = job.save;
-  if (!job.save.empty()) return write_file(file, text);
   file = kUnsaved;
-  hold_file(file, std::move(text));
-  return {};
+  hold_file(file, text);
+  if (job.save.empty()) return {};
+  if (const Status readable = check_readable(text, use); !readable)
+    return tl::unexpected(naming_options(readable.error()));
+  file = job.save;
+  return write_file(file, text);
 }
 
 Error naming_options(Error error) {

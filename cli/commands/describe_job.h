@@ -17,7 +17,7 @@ void add_described_job(CLI::App& command, DescribedJob& job, JobUse use);
 void check_described_job(const std::filesystem::path& file, const DescribedJob& job, JobUse use);
 
 /// Sets `file` to the described job, if one is described: to the file of --save, else to a text
-/// in memory.
+/// in memory. A job that cannot be read is not saved.
 Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file);
 /// The error, with options instead of places in a text in memory.
 Error naming_options(Error error);

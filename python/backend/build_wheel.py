@@ -29,7 +29,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         shutil.copytree(SOURCE / "python" / "rehearse", package, ignore=shutil.ignore_patterns("__pycache__"))
         program = install_program(package / "program")
         help_json = subprocess.run([program, "help", "--format", "json"], check=True, stdout=subprocess.PIPE).stdout
-        (package / "_commands.py").write_text(command_functions.module_text(json.loads(help_json)), "utf-8")
+        functions = command_functions.module_text(json.loads(help_json), (package / "results.py").read_text("utf-8"))
+        (package / "_commands.py").write_text(functions, "utf-8")
         version = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[1]
         tag = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
         write_metadata(root / f"rehearse-{version}.dist-info", version, tag)

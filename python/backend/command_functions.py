@@ -4,6 +4,7 @@ The one rule: a command `bench-gpu` is the function `bench_gpu`, an option `--da
 `data_parallel`, and words without an option are positional. A name that Python reserves ends in `_`."""
 
 import keyword
+import re
 
 # The package shows results by itself, and these decide how the program would.
 WITHOUT = {"help", "version", "format", "json", "progress", "no-color"}
@@ -16,6 +17,7 @@ from typing import Sequence
 
 from ._program import Word, run
 from ._values import Result
+from .results import {classes}
 
 __all__ = {names}
 '''
@@ -36,7 +38,13 @@ def parameter(option):
     return f"{name}: {kind}" + ("" if option["required"] else " | None = None")
 
 
-def function_text(command, options_of_all):
+def class_of(command, classes):
+    """Of the result of a command; `calibrate nccl` and `calibrate job` have one."""
+    words = [word.capitalize() for word in command.replace("-", " ").split()]
+    return next((name for name in ("".join(words) + "Result", words[0] + "Result") if name in classes), "Result")
+
+
+def function_text(command, options_of_all, classes):
     own = [o for o in command["options"] if o["name"] not in WITHOUT]
     given = {o["name"] for o in own}
     options = own + [o for o in options_of_all if o["name"] not in WITHOUT | given]
@@ -56,13 +64,16 @@ def function_text(command, options_of_all):
         ("*" if o["repeated"] else "") + python_name(o["name"]) + ", " for o in places)
     keywords = ", ".join(f"{o['name']!r}: {python_name(o['name'])}" for o in named)
     arguments = ",\n        ".join(parameters)
-    return (f"\n\ndef {python_name(command['name'])}(\n        {arguments}) -> Result:\n"
+    kind = class_of(command["name"], classes)
+    return (f"\n\ndef {python_name(command['name'])}(\n        {arguments}) -> {kind}:\n"
             f'    """{doc}\n    """\n'
-            f"    return run({command['name']!r}, ({words}), {{{keywords}}})\n")
+            f"    return run({command['name']!r}, ({words}), {{{keywords}}}, {kind})\n")
 
 
-def module_text(help_document):
+def module_text(help_document, results):
+    """The functions of the commands; `results` is the text of the module with their classes."""
     commands = help_document["commands"]
     names = [python_name(command["name"]) for command in commands]
-    return HEAD.format(names=names) + "".join(
-        function_text(command, help_document["options"]) for command in commands)
+    classes = re.findall(r"^class (\w+)\(Result\)", results, re.MULTILINE)
+    return HEAD.format(names=names, classes=", ".join(classes)) + "".join(
+        function_text(command, help_document["options"], classes) for command in commands)

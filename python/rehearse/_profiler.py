@@ -10,7 +10,7 @@ from typing import Any
 
 from ._commands import replay
 from ._errors import Error
-from ._values import Result
+from .results import ReplayResult
 
 
 class TraceHandler:
@@ -19,7 +19,7 @@ class TraceHandler:
     def __init__(self, folder: str | os.PathLike[str] | None, options: dict[str, Any]):
         self.folder = folder
         self.options = options
-        self.results: list[Result] = []
+        self.results: list[ReplayResult] = []
         self.count = 0
 
     def __call__(self, profile: Any) -> None:

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Mapping, Sequence, TypeVar, Union
 
 from ._errors import Error, InputError, InternalError, UsageError
-from ._values import Quantity, Result, typed
+from ._values import Quantity, Result, fields_of
 
 PROGRAM = Path(__file__).parent / "program" / "bin" / "rehearse"
 
@@ -38,7 +38,10 @@ def option_words(name: str, value: Any) -> list[str]:
     return [f"--{name}={word(value)}"]
 
 
-def run(command: str, places: Sequence[Word | None], options: Mapping[str, Any]) -> Result:
+R = TypeVar("R", bound=Result)
+
+
+def run(command: str, places: Sequence[Word | None], options: Mapping[str, Any], kind: type[R]) -> R:
     """Runs a command. Raises an Error if it fails without a result; a check that failed has one."""
     words = command.split()
     for name, value in options.items():
@@ -59,7 +62,7 @@ def run(command: str, places: Sequence[Word | None], options: Mapping[str, Any])
     if code != 0 and not document:
         text = without_name(messages) or f"ended with {code}"
         raise InputError([{"problem": text, "message": text}])
-    return Result(vars(typed(document)), screen, [line.removeprefix("warning: ") for line in messages.splitlines() if line])
+    return kind(fields_of(document, kind), screen, [line.removeprefix("warning: ") for line in messages.splitlines() if line])
 
 
 def ended(words: list[str]) -> tuple[int, str, str]:

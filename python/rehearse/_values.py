@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, Iterator, List
+from functools import lru_cache
+from typing import Any, Iterator, List, Optional, TypeVar, get_args, get_type_hints
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,18 @@ class Quantity:
         return f"{text} ({self.low:.4g} – {self.high:.4g}{source})"
 
 
-class Fields(SimpleNamespace):
+class Fields:
     """An object of the document: its keys are attributes, and items where a key is no name in Python
-    (`part["from"]`). `vars(fields)` is a dict of them."""
+    (`part["from"]`). `vars(fields)` is a dict of them. A field that the class names and the document leaves out is
+    None."""
+
+    def __init__(self, /, **fields: Any):
+        vars(self).update(fields)
+
+    def __init_subclass__(cls) -> None:
+        for name in cls.__dict__.get("__annotations__", ()):
+            if name not in cls.__dict__:
+                setattr(cls, name, None)
 
     def __getitem__(self, key: str) -> Any:
         return vars(self)[key]
@@ -46,19 +55,33 @@ class Fields(SimpleNamespace):
     def __contains__(self, key: object) -> bool:
         return key in vars(self)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fields) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in vars(self).items())})"
+
 
 class Figure(Fields):
     """A quantity of the document with further keys, such as the memory of a device with its parts."""
+
+    value: float
+    unit: str
+    low: Optional[float]
+    high: Optional[float]
+    provenance: Optional[str]
 
     def __float__(self) -> float:
         return float(self.value)
 
     def __str__(self) -> str:
-        known: dict[str, Any] = {key: vars(self).get(key) for key in ("value", "unit", "low", "high", "provenance")}
-        return str(Quantity(**known))
+        return str(Quantity(self.value, self.unit, self.low, self.high, self.provenance))
 
 
-class Table(List[Any]):
+T = TypeVar("T")
+
+
+class Table(List[T]):
     """A list of the document."""
 
     def to_dataframe(self) -> Any:
@@ -105,7 +128,7 @@ class Result(Fields):
         self.cautions = cautions
 
     def __reduce__(self) -> Any:
-        return Result, (vars(self), self.screen, self.cautions)
+        return type(self), (vars(self), self.screen, self.cautions)
 
     def to_dataframe(self) -> Any:
         """A pandas.DataFrame with one row: the columns of a `Table`, without the lists of the document. `pandas.concat`
@@ -138,7 +161,7 @@ def figures_html(result: Fields) -> str:
     for name in FIGURES:
         figure = vars(result).get(name)
         if isinstance(figure, Fields) and "simulated" in figure:  # next to the measured one
-            figure = figure.simulated
+            figure = figure["simulated"]
         value, low, high = (getattr(figure, end, None) for end in ("value", "low", "high"))
         if low is None or high is None or not 0 <= low <= value <= high or high == 0:
             continue
@@ -165,13 +188,33 @@ def breakdown_html(result: Fields) -> str:
     return f'<div style="display:flex;max-width:50em">{bar}</div><p>{legend}</p>'
 
 
-def typed(value: Any) -> Any:
-    """A value of JSON as a quantity, fields, a table, or itself."""
+@lru_cache(maxsize=None)
+def classes_of(kind: Any) -> dict[str, type[Fields]]:
+    """The class of each field of a class that has fields itself, or is a table of such."""
+    return {name: each for name, hint in get_type_hints(kind).items() for each in classes_in(hint)}
+
+
+def classes_in(hint: Any) -> Iterator[type[Fields]]:
+    if isinstance(hint, type) and issubclass(hint, Fields):
+        yield hint
+    for each in get_args(hint):
+        yield from classes_in(each)
+
+
+def typed(value: Any, kind: type[Fields] = Fields) -> Any:
+    """A value of JSON as a quantity, fields of this class, a table, or itself."""
     if isinstance(value, list):
-        return Table(typed(each) for each in value)
+        return Table(typed(each, kind) for each in value)
     if not isinstance(value, dict):
         return value
     if "value" in value and value.keys() <= {"value", "unit", "low", "high", "provenance"}:
         return Quantity(**value)
-    kind = Figure if {"value", "unit"} <= value.keys() else Fields
-    return kind(**{key: typed(each) for key, each in value.items()})
+    if kind is Fields and {"value", "unit"} <= value.keys():
+        kind = Figure
+    return kind(**fields_of(value, kind))
+
+
+def fields_of(document: dict[str, Any], kind: type[Fields]) -> dict[str, Any]:
+    """The values of a JSON object as this class has them."""
+    classes = classes_of(kind)
+    return {key: typed(each, classes.get(key, Fields)) for key, each in document.items()}

@@ -38,6 +38,29 @@ TEST_CASE("a described job is the job of the file that --save writes") {
   CHECK(described["step_time"] == simulated(kDescribed)["step_time"]);
 }
 
+TEST_CASE("a job that cannot be read gives one error and no file") {
+  const fs::path saved = test::scratch_folder() / "saved.yaml";
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& says) {
+    arguments.insert(arguments.end(), {"--batch", "8", "--save", saved.string()});
+    test::check_failed(test::rehearse(arguments), 1, says);
+    CHECK_FALSE(fs::exists(saved));
+  };
+  const std::vector<std::string> on = {"--gpus", "8", "--device", "h100_sxm5_80"};
+  for (const std::string command : {"simulate", "plan", "recommend"}) {
+    INFO(command);
+    std::vector<std::string> words = {command, "--sequence", "8192"};
+    if (command == "recommend")
+      words.insert(words.end(), {"--target", "1e9 tokens"});
+    else
+      words.insert(words.end(), on.begin(), on.end());
+    std::vector<std::string> model = words, plan = words;
+    model.insert(model.end(), {"--model", "NO_SUCH"});
+    plan.insert(plan.end(), {"--model", "gpt2", "--plan", "zero=7"});
+    refused(model, "--model: unknown model 'NO_SUCH'");
+    refused(plan, "--plan zero: ");
+  }
+}
+
 TEST_CASE("a plan in words has the keys of its mappings: servers are no data-parallel ranks") {
   const fs::path saved = test::scratch_folder() / "servers.yaml";
   const test::Ran ran = test::rehearse(

@@ -27,6 +27,7 @@ CASES = [
     ("rehearse repl", ["replay"]),
     ("rehearse replay --residu", ["replay", "--residuals"]),
     ("rehearse simulate --device h100_sxm5_8", ["simulate", "--device", "h100_sxm5_80"]),
+    ("rehearse simulate --device=h100_sxm5_8", ["simulate", "--device=h100_sxm5_80"]),
     ("rehearse simulate --model llama3_70", ["simulate", "--model", "llama3_70b"]),
     ("rehearse replay record", ["replay", "recording.json"]),
     ("rehearse replay a\\ fi", ["replay", "a file.json"]),

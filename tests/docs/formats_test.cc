@@ -14,17 +14,14 @@
 #include "sim/base/text.h"
 #include "sim/cluster/point_to_point.h"
 #include "sim/cluster/read_cluster.h"
-#include "tests/support/capture_run.h"
 #include "tests/support/data.h"
 #include "tests/support/pages.h"
-#include "tests/support/power_recording.h"
 #include "tests/support/rehearse.h"
 
 namespace rehearse {
 namespace {
 
 namespace fs = std::filesystem;
-using test::kExample;
 
 // --- model.md
 
@@ -87,158 +84,6 @@ TEST_CASE("the dataflow on the page can be run") {
   const test::Ran ran = test::rehearse({"simulate", file});
   INFO(ran.errors);
   CHECK(ran.code == 0);
-}
-
-// --- json.md
-
-/// Checks that every key below `json` is on the page as `key`, or as the end of `a.b.key`.
-void check_keys(const nlohmann::json& json, const std::string& page) {
-  for (const auto& [key, value] : json.items()) {
-    if (json.is_object()) {
-      INFO(key);
-      const bool named = page.find("`" + key + "`") != std::string::npos ||
-                         page.find("." + key + "`") != std::string::npos ||
-                         page.find("`" + key + "[]") != std::string::npos ||
-                         page.find("." + key + "[]") != std::string::npos ||
-                         page.find("\"" + key + "\":") != std::string::npos ||
-                         page.find("`" + key + ".") != std::string::npos;
-      CHECK(named);
-    }
-    if (value.is_structured()) check_keys(value, page);
-  }
-}
-
-/// The study that the page of study files shows.
-std::vector<std::string> study_of_the_page() {
-  const auto blocks = test::blocks_of(test::source_file("docs/formats/study.md"), "yaml");
-  REQUIRE(blocks.size() == 1);
-  return blocks.front().lines;
-}
-
-TEST_CASE("the page of JSON names every key that a command writes") {
-  const fs::path page = test::source_file("docs/formats/json.md");
-  const std::string text = test::text_of(page);
-  const std::string common = text.substr(0, text.find("## import"));
-  const std::string store = (test::scratch_folder() / "a.rehearse").string();
-  std::string input = test::kineto_recording(3);
-  input.replace(input.find("\"dur\": 400"), 10, "\"dur\": -40");
-  const std::string damaged = test::write_scratch("damaged.json", input).string();
-  const std::string replay = test::section_of(page, "## replay");
-  const auto check = [&](std::vector<std::string> arguments, const std::string& sections) {
-    const std::string command = arguments.front();
-    arguments.insert(arguments.begin(), {"--format", "json", "--quiet"});
-    const test::Ran ran = test::rehearse(arguments);
-    INFO(command << ": " << ran.errors);
-    REQUIRE(ran.code == 0);
-    check_keys(nlohmann::json::parse(ran.out),
-               common + test::section_of(page, "## " + command) + sections);
-  };
-  check({"import", damaged, "-o", store}, "");
-  check({"inspect", kExample}, "");
-  check({"inspect", damaged}, "");
-  check({"inspect", test::power_recording().string()}, "");
-  check({"inspect", "examples/recordings/two_linears.json", "--workload"}, "");
-  check({"inspect", "examples/ranks", "--workload"}, "");
-  check({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"}, "");
-  check({"simulate", "examples/dataflows/rgat.yaml"}, "");
-  check({"replay", kExample}, "");
-  check({"whatif", kExample, "--scale", "gpu:2"}, replay);
-  const std::string found = (test::scratch_folder() / "found.json").string();
-  const std::vector<std::string> replays = {"validate", "examples/recordings"};
-  std::vector<std::string> kept = replays, against = replays;
-  kept.insert(kept.end(), {"--format", "json", "-o", found});
-  REQUIRE(test::rehearse(kept).code == 0);
-  against.insert(against.end(), {"--baseline", found});
-  check(against, "");
-  check({"prove", "examples/pair_by_hand"}, test::section_of(page, "## validate"));
-  for (const char* kind : {"gpus", "mig", "instances", "links", "prices", "carbon", "pue", "power",
-                           "storage", "storage-prices", "functions", "sources"})
-    check({"catalog", kind}, "");
-  check({"network", "--device", "h100_sxm5_80", "--sizes", "1MiB"}, "");
-  check({"mig", "layouts", "--device", "a30"}, "");
-  check({"mig", "predict", "examples/sharing/steps.csv", "--device", "a100_sxm4_40"}, "");
-  check({"doctor"}, "");
-  check({"help"}, "");
-  ::setenv("LD_LIBRARY_PATH", (test::program_folder() / "tests/gpu_mocks/all").c_str(), 1);
-  const std::string shapes =
-      test::write_scratch("shapes.csv", "op,rows,width,bytes\nnorm,4,4,\nall_reduce,,,1\n")
-          .string();
-  const std::string costs = (test::scratch_folder() / "costs.rehearse").string();
-  check({"bench-gpu", "--shapes", shapes, "-o", costs}, "");
-  ::unsetenv("LD_LIBRARY_PATH");
-  check({"inspect", costs}, test::section_of(page, "## bench-gpu"));
-  const std::string job =
-      test::write_scratch("job.yaml",
-                          "workload: {model: gpt2}\ntraining: {global_batch: 8}\nplan: {data: 8}\n"
-                          "cluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n")
-          .string();
-  check({"simulate", job}, "");
-  const std::string rent =
-      test::write_scratch("rent.yaml",
-                          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"
-                          "region: us-east-1\ntarget: {tokens: 1e9}\n"
-                          "storage: {fetched: 1 GB}\nspot: {interrupted_every: 30 h}\n")
-          .string();
-  check({"recommend", rent, "--provider", "aws", "--counts", "1", "--spot"},
-        test::section_of(page, "## simulate"));
-  check({"calibrate", "job", job, "--measured", "60 ms"}, "");
-  const std::string shared = test::section_of(page, "## Two jobs on the same devices");
-  check({"simulate", "examples/sharing/bert.yaml", "--share-with", "examples/sharing/resnet.yaml",
-         "--share", "mps:40%"},
-        shared);
-  check({"replay", kExample, "--share-with", kExample}, shared);
-  const std::string open =
-      test::write_scratch("open.yaml",
-                          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"
-                          "plan: {context: 1, offload: none}\n"
-                          "cluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\n")
-          .string();
-  check({"plan", open}, test::section_of(page, "## simulate"));
-  check({"plan", open, "--emit", "deepspeed"}, test::section_of(page, "## simulate"));
-
-  const std::string study =
-      test::write_scratch("study.yaml", test::join_lines(study_of_the_page())).string();
-  check({"study", study}, "");
-  // A curve, what was fitted, and all that an expectation may say.
-  std::string curve = test::join_lines(study_of_the_page());
-  const std::size_t expect = curve.find("expect:");
-  REQUIRE(expect != std::string::npos);
-  curve = curve.substr(0, expect) +
-          "fitted: [{constants: [a], source: b, measure: gain, over: workers, published: {2: 1}}]\n"
-          "expect: {measure: gain, at: {batch: 32}, over: workers, published: {4: 3}, source: c,\n"
-          "  source_kind: page, configuration: d, tolerance: {mean: 0.999, worst: 0.999},\n"
-          "  reason: e}\n";
-  check({"study", test::write_scratch("curve.yaml", curve).string()}, "");
-  const std::string before = "examples/recordings/gate_before.json";
-  const std::string again = "examples/recordings/gate_again.json";
-  check({"check", "--baseline", before, "--candidate", again, "--instance", "p3.2xlarge",
-         "--steps-per-epoch", "10"},
-        "");
-  check({"check", "--history", before, again, before, again, again}, "");
-  check({"check", "--predictions", "examples/recordings"}, "");
-  check({"pack", "examples/fleets/pack.yaml"}, "");
-  check({"input", "examples/pipelines/imagenet_s3.yaml"}, "");
-  check({"input", "examples/pipelines/graph_features.yaml"}, "");
-  check({"input",
-         test::write_scratch("kept.yaml",
-                             "samples: 100\nhost: {cores: 2, memory: 1 GB}\n"
-                             "stages: [{name: a, time: 5 ms, unit: 1 MB}, {name: b, time: 1 ms}]")
-             .string()},
-        "");
-  check({"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1"}, "");
-  const std::vector<std::string> simulate = {"simulate",
-                                             "--chakra",
-                                             "examples/chakra/transformer",
-                                             "--comm-groups",
-                                             "examples/chakra/transformer.groups.json",
-                                             "--ranks",
-                                             "32",
-                                             "--cluster",
-                                             "examples/clusters/dgx_h100_x4.yaml"};
-  check(simulate, "");
-  const std::string folder = (test::scratch_folder() / "capture").string();
-  check({"profile", "-o", folder, "--", test::capture_program("capture_target"), "ranges", "10"},
-        "");
 }
 
 // --- budget.md

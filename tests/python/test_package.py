@@ -25,6 +25,8 @@ from pathlib import Path
 import rehearse
 
 SOURCE = Path(os.environ["REHEARSE_SOURCE"])
+# Commands without a document.
+NO_DOCUMENT = ("live", "init", "completion")
 RECORDING = "examples/recordings/three_steps.json"
 # Takes many seconds, and does not ask for signals meanwhile.
 LONG = {"job": "examples/jobs/gpt_175b.yaml", "unfold": True, "fidelity": "message"}
@@ -53,8 +55,23 @@ class Values(unittest.TestCase):
         self.assertEqual(replay.path_parts[0].part, "matrix products")
         self.assertEqual(replay.path_parts[0]["from"].recorded, 1.0)  # no name in Python
         self.assertIn("breakdown", dir(replay))
+
+    def test_a_field_that_is_absent_is_none_and_one_that_is_unknown_an_error(self):
+        replay = rehearse.replay(RECORDING)
+        self.assertIsNone(replay.slow_ranks)  # named by the page only
+        self.assertNotIn("slow_ranks", replay)
+        board = rehearse.inspect(RECORDING).ranks[0].steps[0]
+        self.assertIsNone(board.energy_j)  # inside of another
+        with self.assertRaises(KeyError):
+            board["energy_j"]
         with self.assertRaises(AttributeError):
             replay.step_tme
+        with self.assertRaises(AttributeError):
+            replay.step_time.simulatd
+        if sys.version_info >= (3, 10):
+            ran = subprocess.run([sys.executable, "-c", f"import rehearse; rehearse.replay({RECORDING!r}).step_tme"],
+                                 stderr=subprocess.PIPE, text=True)
+            self.assertIn("Did you mean: 'step_time'?", ran.stderr)
 
     def test_a_notebook_shows_the_screen_and_the_breakdown(self):
         replay = rehearse.replay(RECORDING)
@@ -153,7 +170,8 @@ class Types(unittest.TestCase):
         for command in document["commands"]:
             function = getattr(rehearse, {"import": "import_"}.get(command["name"], re.sub("[- ]", "_", command["name"])))
             hints = typing.get_type_hints(function)
-            self.assertIs(hints["return"], rehearse.Result)
+            self.assertTrue(issubclass(hints["return"], rehearse.Result))
+            self.assertEqual(hints["return"] is rehearse.Result, command["name"] in NO_DOCUMENT, command["name"])
             parameters = inspect.signature(function).parameters
             for option in command["options"]:
                 name = re.sub("[- ]", "_", option["name"].lower())
@@ -177,12 +195,25 @@ class Types(unittest.TestCase):
                             "rehearse.whatif('a.json', scale=['kernel:0.5', 'host:0.5'])\n"
                             "rehearse.simulate(modle='llama3_8b')\n"  # line 6
                             "rehearse.replay('a.json', residuals='yes')\n"  # line 7
-                            "float(rehearse.Quantity('1'))\n")  # line 8
+                            "float(rehearse.Quantity('1'))\n"  # line 8
+                            "result = rehearse.replay('a.json')\n"
+                            "mean: float = result.step_time.simulated.value\n"
+                            "largest: rehearse.Quantity = result.path_parts[0].ops[0].time\n"
+                            "typed: rehearse.results.WhatifResult = rehearse.whatif('a.json')\n"
+                            "if typed.notes:\n"
+                            "    print(typed.notes[0], rehearse.simulate('a.yaml').memory_per_device.parts.weights.value)\n"
+                            "result.step_tme\n"  # line 15
+                            "result.step_time.value\n"  # line 16
+                            "result.step_time.simulated + 1\n"  # line 17
+                            "text: str = result.breakdown.compute\n"  # line 18
+                            "typed.notes[0]\n"  # line 19: it may be None
+                            "handler.results[0].stp_time\n"  # line 20
+                            "print(rehearse.init('job').document)\n")  # line 21
             ran = subprocess.run(["mypy", "--strict", "--no-color-output", "--no-error-summary", "--hide-error-context",
                                   "--cache-dir", folder, "--python-executable", sys.executable, str(user)],
                                  stdout=subprocess.PIPE, text=True)
         wrong = [line.split(":")[1] for line in ran.stdout.splitlines() if "user.py" in line and ": error: " in line]
-        self.assertEqual(wrong, ["6", "7", "8"], ran.stdout)
+        self.assertEqual(wrong, ["6", "7", "8", "15", "16", "17", "18", "19", "20", "21"], ran.stdout)
 
 
 class Errors(unittest.TestCase):
