@@ -808,6 +808,7 @@ class Server(Fields):
     devices: int
     framework: str
     version: str
+    weights: str
     requests: int
     replicas: int
     router: str
