@@ -124,16 +124,19 @@ class RankSums {
       use(of.dependencies[d]);
   }
 
-  /// Whether the recorded order of two sums on a stream is that of their launches alone.
+  /// Whether `op` could run before the sum that it follows: it must be known what else it waits for.
   bool continues(const program::RankProgram& of, OpIndex before, OpIndex op) {
     const program::ProgramOp &a = of.ops[before], &b = of.ops[op];
-    bool follows = false;
-    for_dependencies(of, gate(of, op), [&](OpIndex d) { follows = follows || d == before; });
+    bool follows = false, waits = false;
+    for_dependencies(of, gate(of, op), [&](OpIndex d) {
+      follows = follows || d == before;
+      waits = waits || (of.recorded[d].kind == Kind::kDevice && of.ops[d].stream != b.stream);
+    });
     if (!follows || a.group != b.group || a.collective != b.collective) return false;
     const bool in_graph = recording_.launcher(*of.recorded[before].row) ==
                           recording_.launcher(*of.recorded[op].row);
     any_in_graph_ = any_in_graph_ || in_graph;
-    return !in_graph;
+    return waits && !in_graph;
   }
 
   /// Erases the recorded order of the runs, and collects what the ops after a sum wait for instead.
