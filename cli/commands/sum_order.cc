@@ -50,7 +50,8 @@ class RankSums {
         run->second = runs_.size();
       if (run->second == runs_.size()) runs_.emplace_back();
       Run& sums_of = runs_[run->second];
-      const bool joined = !sums_of.empty() && of.ops[sums_of.back().ops.back()].bytes == Bytes::b(0) &&
+      const bool joined = !sums_of.empty() &&
+                          of.ops[sums_of.back().ops.back()].bytes == Bytes::b(0) &&
                           of.ops[sums_of.back().ops.back()].duration == Picoseconds(0);
       if (!joined) sums_of.emplace_back();
       sums_of.back().ops.push_back(op);
@@ -81,7 +82,7 @@ class RankSums {
     std::vector<std::vector<std::size_t>> orders;
     for (const Run& run : runs_) {
       std::vector<std::size_t>& by_time = orders.emplace_back(run.size());
-      std::iota(by_time.begin(), by_time.end(), 0);
+      std::iota(by_time.begin(), by_time.end(), std::size_t{0});
       std::ranges::stable_sort(by_time, {}, [&](std::size_t k) { return run[k].ready; });
     }
     if (order == SumOrder::kReady)
@@ -100,7 +101,8 @@ class RankSums {
         if (order == SumOrder::kReverse)
           for (const OpIndex op : sum.ops) builder.op(op).priority = static_cast<std::int32_t>(k);
         else if (k > 0)
-          builder.depend(gate(builder.so_far(), sum.ops.front()), runs_[r][orders[r][k - 1]].ops.back());
+          builder.depend(gate(builder.so_far(), sum.ops.front()),
+                         runs_[r][orders[r][k - 1]].ops.back());
       }
     end_steps(program, rank, builder);
     program.programs[rank] = std::move(builder).build();
@@ -133,8 +135,8 @@ class RankSums {
       waits = waits || (of.recorded[d].kind == Kind::kDevice && of.ops[d].stream != b.stream);
     });
     if (!follows || a.group != b.group || a.collective != b.collective) return false;
-    const bool in_graph = recording_.launcher(*of.recorded[before].row) ==
-                          recording_.launcher(*of.recorded[op].row);
+    const bool in_graph =
+        recording_.launcher(*of.recorded[before].row) == recording_.launcher(*of.recorded[op].row);
     any_in_graph_ = any_in_graph_ || in_graph;
     return waits && !in_graph;
   }
@@ -233,8 +235,8 @@ Result<replay::RecordedProgram> order_sums(const ReplayJob& job, replay::Recorde
     RankSums& sums = ranks.emplace_back(recording, of);
     for (const replay::StepOps& step : program.replays[rank].steps) {
       std::vector<OpIndex> found;
-      for (const replay::GpuIndex i : TRY(
-               sums_of_gradients(recording, workload::lifting::find_units(recording, step.step))))
+      for (const replay::GpuIndex i :
+           TRY(sums_of_gradients(recording, workload::lifting::find_units(recording, step.step))))
         if (const OpIndex op = program.replays[rank].device_last[i]; adds_up(of.ops[op]))
           found.push_back(op);
       sums.add_step(of, found);
@@ -246,11 +248,14 @@ Result<replay::RecordedProgram> order_sums(const ReplayJob& job, replay::Recorde
   const std::string& source = job.recordings.front().rank().info.source;
   if (!any)
     return any_in_graph
-               ? fail_in(source, "launches its sums of gradients in one CUDA graph, which keeps their order",
-                         "a recording without CUDA graphs")
-               : fail_in(source,
-                         "has no step with two sums of gradients that follow each other on a stream",
-                         "a recording of data-parallel ranks on GPUs");
+               ? fail_in(
+                     source,
+                     "launches its sums of gradients in one CUDA graph, which keeps their order",
+                     "a recording without CUDA graphs")
+               : fail_in(
+                     source,
+                     "has no step with two sums of gradients that follow each other on a stream",
+                     "a recording of data-parallel ranks on GPUs");
   const ReplayRun run = TRY(run_program(job, program));
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
     ranks[rank].find_ready(program.programs[rank], [&](OpIndex op) {

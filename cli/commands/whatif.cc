@@ -232,8 +232,8 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
       "minimum size of a bucket of gradients: of the recorded sums, which join; or of those of "
       "--data-parallel (default: 25 MiB)");
   add_read(command, "--sum-order", "ORDER", options.sum_order, parse_sum_order,
-           "order of the recorded sums of gradients on their stream: ready, as their gradients become "
-           "ready; reverse, of the sums that wait the one that became ready last");
+           "order of the recorded sums of gradients on their stream: ready, as their gradients "
+           "become ready; reverse, of the sums that wait the one that became ready last");
 }
 
 void check_edits(const WhatifOptions& options) {
@@ -243,7 +243,8 @@ void check_edits(const WhatifOptions& options) {
   if (options.batch > 0 && !feeds_from_file(options))
     wrong_usage("--batch needs --input-pipeline FILE");
   if (options.sum_order && options.data_parallel > 0)
-    wrong_usage("--sum-order excludes --data-parallel, whose sums run as their gradients become ready");
+    wrong_usage(
+        "--sum-order excludes --data-parallel, whose sums run as their gradients become ready");
 }
 
 bool has_edits(const WhatifOptions& options) {

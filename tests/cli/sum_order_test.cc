@@ -71,20 +71,22 @@ int end_of(const std::vector<SummedGradient>& gradients, const std::vector<Updat
   for (std::size_t k = 0; k < ready.size(); ++k)
     if (gradients[k].stream == 7) free = std::max(free, ready_of(gradients)[k]);
   for (const Update& update : updates)
-    free = std::max(free, *std::max_element(ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(
-                                                                             update.after + 1))) +
-           update.time;
+    free =
+        std::max(free, *std::max_element(ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(
+                                                                          update.after + 1))) +
+        update.time;
   return free;
 }
 
 /// One step of one rank as PyTorch records it. `ready`: on all ranks.
 class StepText {
  public:
-  StepText(int rank, const std::vector<SummedGradient>& gradients, const std::vector<Update>& updates,
-           const Times& ready, bool in_graph) {
+  StepText(int rank, const std::vector<SummedGradient>& gradients,
+           const std::vector<Update>& updates, const Times& ready, bool in_graph) {
     const Times own = ready_of(gradients), ends = ends_of(gradients, ready, "recorded");
-    event("cpu_op", "aten::linear", 1, 10, 20,
-          R"("Sequence number": 1, "Fwd thread id": 0, "Input Dims": [[100, 1000], [1000, 1000]], "Input type": ["float", "float"])");
+    event(
+        "cpu_op", "aten::linear", 1, 10, 20,
+        R"("Sequence number": 1, "Fwd thread id": 0, "Input Dims": [[100, 1000], [1000, 1000]], "Input type": ["float", "float"])");
     kernel("gemm_forward", 7, 1, 14, 48, kForwardEnd);
     const int forward = call("cudaEventRecord", 1, 20);
     std::map<int, int> free = {{7, kForwardEnd}};
@@ -115,8 +117,8 @@ class StepText {
     for (const Update& update : updates) {
       wait(7, 20, summed[update.after], 1, at + 2);
       event("cpu_op", "aten::add_", 1, at + 4, 10);
-      const int last = *std::max_element(ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(
-                                                                          update.after + 1));
+      const int last = *std::max_element(
+          ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(update.after + 1));
       const int start = std::max(free[7], last);
       kernel("update", 7, 1, at + 7, start, start + update.time);
       free[7] = start + update.time;
@@ -134,8 +136,8 @@ class StepText {
   const std::string& text() const { return text_; }
 
  private:
-  void event(const char* category, const std::string& name, int thread, int start, std::int64_t time,
-             const std::string& args = "") {
+  void event(const char* category, const std::string& name, int thread, int start,
+             std::int64_t time, const std::string& args = "") {
     text_ += fmt::format(
         R"({}{{"ph": "X", "cat": "{}", "name": "{}", "pid": 1, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
         text_.empty() ? "" : ",\n", category, name, thread, 1700000000000000 + start, time, args);
@@ -154,10 +156,11 @@ class StepText {
   }
   void wait(int stream, int on, int event_of, int thread, int at) {
     const int id = call("cudaStreamWaitEvent", thread, at);
-    event("cuda_sync", "Stream Wait Event", stream, at, 0,
-          fmt::format(
-              R"("device": 0, "stream": {}, "correlation": {}, "wait_on_stream": {}, "wait_on_cuda_event_record_corr_id": {})",
-              stream, id, on, event_of));
+    event(
+        "cuda_sync", "Stream Wait Event", stream, at, 0,
+        fmt::format(
+            R"("device": 0, "stream": {}, "correlation": {}, "wait_on_stream": {}, "wait_on_cuda_event_record_corr_id": {})",
+            stream, id, on, event_of));
   }
 
   std::string text_;
@@ -175,8 +178,9 @@ std::string recorded(const std::vector<std::vector<SummedGradient>>& ranks,
     for (std::size_t k = 0; k < ready.size(); ++k) ready[k] = std::max(ready[k], own[k]);
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-    test::write_file(folder / fmt::format("rank{}.json", rank),
-                     StepText(static_cast<int>(rank), ranks[rank], updates, ready, in_graph).text());
+    test::write_file(
+        folder / fmt::format("rank{}.json", rank),
+        StepText(static_cast<int>(rank), ranks[rank], updates, ready, in_graph).text());
   return folder.string();
 }
 
@@ -237,8 +241,8 @@ TEST_CASE("orders of sums on random recordings are those of a queue") {
     for (const char* order : {"ready", "reverse"}) {
       INFO(fmt::format("round {}, {}", round, order));
       CHECK(step_with(recording, order) == end_of(gradients, updates, ready, order) + 12);
-      changed += end_of(gradients, updates, ready, order) !=
-                 end_of(gradients, updates, ready, "recorded");
+      changed +=
+          end_of(gradients, updates, ready, order) != end_of(gradients, updates, ready, "recorded");
     }
     const double as_recorded = step_of(recording, {"--scale", "gpu:1"});
     if (std::ranges::is_sorted(ready))
