@@ -14,7 +14,7 @@
 
 #include "cli/commands/pass_edits.h"
 #include "models/workload/lift_units.h"
-#include "sim/base/names.h"
+#include "sim/base/text.h"
 #include "sim/program/rank_builder.h"
 
 namespace rehearse::cli {
