@@ -252,6 +252,21 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
   return program;
 }
 
+Result<std::vector<GpuIndex>> sums_of_gradients(const Recording& recording, const StepUnits& step) {
+  const ActivationMessages activations = TRY(activations_of(recording, step));
+  std::vector<GpuIndex> sums;
+  for (const auto& message : step.messages)
+    if (message.phase != Phase::kForward && !activations.ops.contains(message.op))
+      sums.push_back(message.op);
+  return sums;
+}
+
+bool adds_up(const program::ProgramOp& op) {
+  return op.task == program::Task::kCollective &&
+         (op.collective == CollectiveKind::kAllReduce ||
+          op.collective == CollectiveKind::kReduceScatter);
+}
+
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes) {
   bool any = false;
@@ -263,7 +278,6 @@ Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::Recorde
     std::map<HostIndex, double> of_operator;
     for (const replay::StepOps& recorded : program.replays[rank].steps) {
       const StepUnits step = workload::lifting::find_units(recording, recorded.step);
-      const ActivationMessages activations = TRY(activations_of(recording, step));
       const double share = static_cast<double>(step.microbatches) / passes;
       for (const auto& unit : step.units)
         if (unit.phase == Phase::kOptimizer) {
@@ -272,9 +286,7 @@ Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::Recorde
           if (!work.on_cores(rank))
             for (const GpuIndex i : unit.device) factors[i] = share;
         }
-      for (const auto& message : step.messages)
-        if (message.phase != Phase::kForward && !activations.ops.contains(message.op))
-          factors[message.op] = share;
+      for (const GpuIndex sum : TRY(sums_of_gradients(recording, step))) factors[sum] = share;
       // All of a range of the optimizer, not only its operators with kernels.
       for (const replay::HostThread& thread : recording.threads())
         for (const HostIndex i : thread.ops)
@@ -300,15 +312,10 @@ Result<replay::RecordedProgram> join_sums(const ReplayJob& job, replay::Recorded
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank)
     for (const replay::StepOps& recorded : program.replays[rank].steps) {
       const StepUnits step = workload::lifting::find_units(work[rank], recorded.step);
-      const ActivationMessages activations = TRY(activations_of(work[rank], step));
       std::map<std::pair<std::uint32_t, CollectiveKind>, std::vector<program::ProgramOp*>> open;
-      for (const auto& message : step.messages) {
-        if (message.phase == Phase::kForward || activations.ops.contains(message.op)) continue;
-        program::ProgramOp& op = work.op(program, rank, message.op);
-        if (op.task != program::Task::kCollective ||
-            (op.collective != CollectiveKind::kAllReduce &&
-             op.collective != CollectiveKind::kReduceScatter))
-          continue;
+      for (const GpuIndex sum : TRY(sums_of_gradients(work[rank], step))) {
+        program::ProgramOp& op = work.op(program, rank, sum);
+        if (!adds_up(op)) continue;
         if (!op.sized)
           return fail_in(work[rank].rank().info.source, "states no sizes of its sums of gradients",
                          "a recording of all ranks, with sizes of collectives");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/commands/edited_run.h"
+#include "models/workload/lift_units.h"
 #include "profiler/replay/selector.h"
 
 namespace rehearse::cli {
@@ -26,6 +27,13 @@ enum class PassExtent : std::uint8_t { kSamples, kTokens };
 Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::RecordedProgram program,
                                               PassExtent extent, double to, Bound bound,
                                               const Globals& globals);
+
+/// Device ops of the messages after forward that hold no activations, in order of launch. Fails where
+/// activation_messages does.
+Result<std::vector<replay::GpuIndex>> sums_of_gradients(
+    const replay::Recording& recording, const workload::lifting::StepUnits& step);
+/// Whether a message is an all-reduce or a reduce-scatter.
+bool adds_up(const program::ProgramOp& op);
 
 /// A step becomes as many of `passes` passes as were recorded, with that share of the update and of
 /// the sums of gradients. Fails if no update was recorded, and where activation_messages does.

@@ -84,6 +84,12 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
       once.quiet = once.quiet || bound != Bound::kValue;
       return on_network(job, std::move(program), *network, once);
     }});
+  if (options.sum_order)
+    edits.push_back({[&](RecordedProgram program, Bound bound) {
+      Globals once = globals;
+      once.quiet = once.quiet || bound != Bound::kValue;
+      return order_sums(job, std::move(program), *options.sum_order, once);
+    }});
   if (!options.request.sharing.slice.empty())
     edits.push_back(on_slice(job, options.request.sharing.slice));
   if (pipeline)
@@ -225,6 +231,9 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
       command, "--bucket", "SIZE", options.bucket, parse_bucket,
       "minimum size of a bucket of gradients: of the recorded sums, which join; or of those of "
       "--data-parallel (default: 25 MiB)");
+  add_read(command, "--sum-order", "ORDER", options.sum_order, parse_sum_order,
+           "order of the recorded sums of gradients on their stream: ready, as their gradients "
+           "become ready; reverse, of the sums that wait the one that became ready last");
 }
 
 void check_edits(const WhatifOptions& options) {
@@ -233,10 +242,14 @@ void check_edits(const WhatifOptions& options) {
       wrong_usage(fmt::format("{} can be given once", named_edits()[i].option));
   if (options.batch > 0 && !feeds_from_file(options))
     wrong_usage("--batch needs --input-pipeline FILE");
+  if (options.sum_order && options.data_parallel > 0)
+    wrong_usage(
+        "--sum-order excludes --data-parallel, whose sums run as their gradients become ready");
 }
 
 bool has_edits(const WhatifOptions& options) {
   return !options.input_pipeline.empty() || !options.network.empty() || options.bucket ||
+         options.sum_order ||
          std::ranges::any_of(options.named, [](const auto& texts) { return !texts.empty(); });
 }
 

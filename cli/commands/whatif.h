@@ -8,6 +8,7 @@
 #include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
+#include "cli/commands/sum_order.h"
 #include "strategies/data_parallel.h"
 
 namespace rehearse::cli {
@@ -20,6 +21,7 @@ struct WhatifOptions {
   std::string network;
   std::uint32_t data_parallel = 0;   ///< ranks; 0: as recorded
   std::optional<Bytes> bucket = {};  ///< of sums of gradients
+  std::optional<SumOrder> sum_order = {};
 };
 
 /// Adds the options of edits, without those of the request.

@@ -54,21 +54,27 @@ class Servers {
   Servers(const Program& program, const RankProgram& of, std::string owner, std::uint32_t device,
           bool one_stream, Assembly& onto)
       : program_(program),
+        of_(of),
         owner_(std::move(owner)),
         device_(device),
         one_stream_(one_stream),
         onto_(onto),
         builder_(onto.builder) {
     for (const Pool& pool : of.pools) pools_.push_back(capacity_of(pool));
-    for (const Stream& stream : of.streams) {
-      servers_.push_back(server_of(stream));
-      streams_.push_back(demand_of(stream, servers_.back()));
+    std::vector<bool> ranked(of.streams.size(), false);  // whether ops on its slots have priorities
+    for (const ProgramOp& op : of.ops)
+      if (op.priority != 0 && op.stream < of.streams.size())
+        ranked[of.streams[op.stream].slots_of.value_or(op.stream)] = true;
+    for (std::size_t s = 0; s < of.streams.size(); ++s) {
+      servers_.push_back(server_of(of.streams[s], ranked[s]));
+      streams_.push_back(builder_.add(demand_of(of.streams[s], servers_.back())));
     }
   }
 
   DemandId of(const ProgramOp& op) {
     if (op.stream == kNoStream) return DemandId(0);
-    if (op.stream != kStreamOfTask) return streams_[op.stream];
+    if (op.stream != kStreamOfTask)
+      return op.priority == 0 ? streams_[op.stream] : with_priority(op);
     const bool communicates = op.task == Task::kCollective || op.task == Task::kSend;
     if (communicates && one_stream_) return of_task(3, "communication");
     if (op.task == Task::kCompute) return of_task(0, "compute");
@@ -98,13 +104,26 @@ class Servers {
                   });
   }
 
-  std::optional<ServerId> server_of(const Stream& stream) {
+  DemandId with_priority(const ProgramOp& op) {
+    const auto [found, is_new] =
+        with_priority_.try_emplace({op.stream, op.priority}, streams_[op.stream]);
+    if (is_new) {
+      graph::Demand demand = demand_of(of_.streams[op.stream], servers_[op.stream]);
+      demand.priority = op.priority;
+      found->second = builder_.add(std::move(demand));
+    }
+    return found->second;
+  }
+
+  std::optional<ServerId> server_of(const Stream& stream, bool ranked) {
     if (stream.slots_of) return servers_[*stream.slots_of];
     if (stream.slots == 0) return std::nullopt;
     return shared(onto_.servers, std::string(program_.names[stream.name]), stream.scope, [&] {
       graph::Server server{.name = name(stream.name),
                            .slots = stream.slots,
-                           .policy = stream.leases ? graph::Policy::kLease : graph::Policy::kFifo,
+                           .policy = stream.leases ? graph::Policy::kLease
+                                     : ranked      ? graph::Policy::kPriority
+                                                   : graph::Policy::kFifo,
                            .turnaround = stream.turnaround};
       if (stream.pools.size() > 1 && stream.units_per_work.empty())
         for (const std::uint32_t pool : stream.pools)
@@ -114,7 +133,7 @@ class Servers {
     });
   }
 
-  DemandId demand_of(const Stream& stream, std::optional<ServerId> server) {
+  graph::Demand demand_of(const Stream& stream, std::optional<ServerId> server) const {
     graph::Demand demand{.server = server, .units_per_work = stream.units_per_work};
     if (stream.lease) demand.lease = LeaseId(*stream.lease);
     if (stream.pools.size() == 1 || !stream.units_per_work.empty()) {
@@ -124,7 +143,7 @@ class Servers {
       if (stream.group) demand.group = FlowGroupId(*stream.group);
       demand.due = stream.due;
     }
-    return builder_.add(std::move(demand));
+    return demand;
   }
 
   DemandId of_task(std::size_t task, std::string_view what) {
@@ -137,6 +156,7 @@ class Servers {
   }
 
   const Program& program_;
+  const RankProgram& of_;
   const std::string owner_;
   const std::uint32_t device_;
   const bool one_stream_;
@@ -145,6 +165,7 @@ class Servers {
   std::vector<CapacityId> pools_;
   std::vector<std::optional<ServerId>> servers_;  // by stream
   std::vector<DemandId> streams_;
+  std::map<std::pair<std::uint32_t, std::int32_t>, DemandId> with_priority_;  // by stream
   std::array<std::optional<DemandId>, 4> of_task_;
 };
 

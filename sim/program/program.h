@@ -132,7 +132,8 @@ struct ProgramOp {
   /// Distinguishes messages between two ranks, and collectives of one group that have a duration.
   std::uint32_t tag = 0;
   std::uint32_t stream = kStreamOfTask;  ///< in RankProgram::streams
-  std::int32_t priority = 0;             ///< of the messages; higher first
+  /// Of the messages, or among the ops that wait for a slot of the stream; higher first.
+  std::int32_t priority = 0;
   /// The number of its dependencies that must end before it starts; 0: all.
   std::uint32_t need = 0;
   /// For a collective: its kind, bytes and number of ranks are known, so it can be priced.

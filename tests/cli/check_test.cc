@@ -333,7 +333,7 @@ TEST_CASE("check: --predictions fails if the error of a recording has grown") {
   REQUIRE(first.code == 0);
   const Json found = Json::parse(first.out);
   test::check_has(found, "predictions[].step_error");
-  CHECK(found["predictions"].size() == 11);
+  CHECK(found["predictions"].size() == 12);
   const std::string kept = test::write_scratch("accuracy.json", first.out).string();
   const Ran same = check({"--predictions", "examples/recordings", "--baseline", kept});
   CHECK(same.code == 0);
