@@ -68,7 +68,7 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
       ->excludes(cluster);
   add_read(command, "--network", "NETWORK", request.network, parse_node_network,
            "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa, omni_path "
-           "or tcp, RATE of all NICs of a node")
+           "or tcp, RATE of all NICs of a node, TIME from device to device")
       ->excludes(cluster);
   add_read(command, "--small-all-reduce", "TIME", request.small_all_reduce, parse_quantity<Seconds>,
            "measured time of an all_reduce of 8 KiB on these ranks, which scales the latencies");
@@ -118,19 +118,21 @@ Result<Scope> scope_on_cluster(const ScopeRequest& request) {
   return scope_on(std::move(read), ranks);
 }
 
-/// As a cluster file joins the devices of a node that a calibration was measured on.
-std::string_view intra_node(comm::Fabric fabric) {
+/// As a cluster file joins the devices of a node that a calibration was measured on. A card without
+/// another for its bridge leaves all on PCIe.
+std::string_view intra_node(comm::Fabric fabric, std::uint32_t devices) {
   switch (fabric) {
     case comm::Fabric::kNvswitch: return "nvswitch";
     case comm::Fabric::kCubeMesh: return "hybrid_cube_mesh";
-    case comm::Fabric::kBridgedPairs: return "nvlink_pairs";
+    case comm::Fabric::kBridgedPairs: return devices % 2 == 0 ? "nvlink_pairs" : "pcie";
     case comm::Fabric::kHostStaged: break;
   }
   return "pcie";
 }
 
 /// Nodes that have the participating devices alone, joined as those of the device's calibration.
-Result<Scope> scope_on_device(const ScopeRequest& request, const std::optional<comm::Calibration>& own) {
+Result<Scope> scope_on_device(const ScopeRequest& request,
+                              const std::optional<comm::Calibration>& own) {
   const std::uint32_t ranks = request.ranks > 0 ? request.ranks : 8,
                       local = std::min(ranks, request.devices_per_node);
   comm::ClusterScope on{.device = own ? own->device : request.device,
@@ -141,21 +143,31 @@ Result<Scope> scope_on_device(const ScopeRequest& request, const std::optional<c
     return fail(fmt::format("{} ranks of {} per node need a network between nodes", ranks, local),
                 "--network infiniband,rate=200GB/s,latency=5us");
   Result<comm::Calibrated> usual = comm::calibration_for(on.device);
-  if (!cluster::find_gpu(on.device) && (own || usual))
+  if (const Result<const cluster::Gpu*> gpu = cluster::find_gpu(on.device); !gpu) {
+    if (!own && !usual) return forward(gpu);
     return Scope{.on = std::move(on), .calibrated = std::move(usual)};
-  std::string text = fmt::format("cluster: {{device: \"{}\", devices_per_node: {}, nodes: {}",
-                                 on.device, local, on.nodes);
-  if (local > 1 && (own || usual))
-    text += fmt::format(", intra_node: {}",
-                        intra_node(own ? own->fabric : usual->calibration.fabric));
-  if (on.network) {
-    // TCP is one NIC per node.
-    const std::uint32_t nics = on.network->kind == comm::NetworkKind::kTcp ? 1 : local;
-    text += fmt::format(", inter_node: {{network: {}, links: {}, rate: {} B/s, latency: {} s}}",
-                        to_string(on.network->kind), nics,
-                        on.network->node_rate.bytes_per_s() / nics, on.network->latency.s());
   }
-  return scope_on(TRY(cluster::parse_cluster(text + "}\n", on.device)), ranks);
+  const auto joined = [&](Seconds from_nic_to_nic) {
+    std::string text = fmt::format("cluster: {{device: \"{}\", devices_per_node: {}, nodes: {}",
+                                   on.device, local, on.nodes);
+    if (local > 1 && (own || usual))
+      text += fmt::format(", intra_node: {}",
+                          intra_node(own ? own->fabric : usual->calibration.fabric, local));
+    if (on.network) {
+      // TCP is one NIC per node.
+      const std::uint32_t nics = on.network->kind == comm::NetworkKind::kTcp ? 1 : local;
+      text += fmt::format(", inter_node: {{network: {}, links: {}, rate: {} B/s, latency: {} s}}",
+                          to_string(on.network->kind), nics,
+                          on.network->node_rate.bytes_per_s() / nics, from_nic_to_nic.s());
+    }
+    return cluster::parse_cluster(text + "}\n", on.device);
+  };
+  cluster::Cluster cluster = TRY(joined(Seconds::s(0)));
+  if (on.network) {
+    const Seconds within = cluster.route(DeviceId(0), DeviceId(local)).path.latency;
+    cluster = TRY(joined(std::max(Seconds::s(0), on.network->latency - within)));
+  }
+  return scope_on(std::move(cluster), ranks);
 }
 
 }  // namespace

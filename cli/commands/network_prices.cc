@@ -1,6 +1,7 @@
 #include "cli/commands/network_prices.h"
 
 #include <memory>
+#include <span>
 
 #include <fmt/core.h>
 
@@ -27,7 +28,14 @@ class OnCluster {
   static Result<std::shared_ptr<OnCluster>> make(const Scope& scope, const PriceRequest& request,
                                                  std::shared_ptr<const CalibratedCost> cost) {
     auto made = std::shared_ptr<OnCluster>(new OnCluster(scope, request));
-    made->group_ = TRY(made->schedules_.of(request.kind, made->devices_, std::move(cost)));
+    job::GroupSchedule& group = made->group_ =
+        TRY(made->schedules_.of(request.kind, made->devices_, std::move(cost)));
+    if (!group.shares_links()) return made;
+    const job::ConcurrentGroup alone{
+        TRY(made->schedules_.messages(group, made->devices_, Bytes::b(1))), made->devices_,
+        Bytes::b(1)};
+    group.bottleneck_link = job::LinkPaths(made->cluster_, made->rules_.message_overhead)
+                                .bottleneck(std::span(&alone, 1));
     return made;
   }
 
@@ -87,8 +95,7 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
   std::shared_ptr<const CalibratedCost> cost;
   if (scope.named || request.overrides.protocol || !scope.cluster)
     cost = std::make_shared<CalibratedCost>(
-        TRY(job::cost_on(scope.on, TRY(scope.calibrated), request.kind,
-                         request.overrides)));
+        TRY(job::cost_on(scope.on, TRY(scope.calibrated), request.kind, request.overrides)));
   std::shared_ptr<OnCluster> on_cluster;
   std::string why_not;
   if (scope.cluster) {
