@@ -1,6 +1,7 @@
 #include "cli/commands/collective_scope.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -9,7 +10,9 @@
 #include "cli/config/job_file.h"
 #include "models/comm/scope_of_cluster.h"
 #include "models/comm/transfer.h"
+#include "models/job/calibrated.h"
 #include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cli {
@@ -65,7 +68,7 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
       ->excludes(cluster);
   add_read(command, "--network", "NETWORK", request.network, parse_node_network,
            "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa, omni_path "
-           "or tcp, RATE of all NICs of a node")
+           "or tcp, RATE of all NICs of a node, TIME from device to device")
       ->excludes(cluster);
   add_read(command, "--small-all-reduce", "TIME", request.small_all_reduce, parse_quantity<Seconds>,
            "measured time of an all_reduce of 8 KiB on these ranks, which scales the latencies");
@@ -79,85 +82,135 @@ void check_scope_options(const ScopeRequest& request) {
 
 namespace {
 
-/// Ranks on the first devices of the cluster.
+/// Ranks on the first devices of a cluster. Where no calibration can cover them, the scope has their
+/// number alone.
+Scope scope_on(cluster::Cluster cluster, std::uint32_t ranks) {
+  std::vector<DeviceId> devices;
+  std::set<NodeId> nodes;
+  for (std::uint32_t i = 0; i < ranks; ++i) {
+    devices.emplace_back(i);
+    nodes.insert(cluster.devices()[i].node);
+  }
+  Result<comm::ClusterScope> found = comm::scope_of(cluster, devices);
+  Result<comm::Calibrated> calibrated =
+      found ? job::calibration_on(*found) : Result<comm::Calibrated>(forward(found));
+  comm::ClusterScope on =
+      found ? std::move(*found)
+            : comm::ClusterScope{.device = cluster.devices().front().model,
+                                 .ranks = ranks,
+                                 .nodes = static_cast<std::uint32_t>(nodes.size())};
+  return {.on = std::move(on),
+          .calibrated = std::move(calibrated),
+          .cluster = std::move(cluster),
+          .devices = std::move(devices)};
+}
+
 Result<Scope> scope_on_cluster(const ScopeRequest& request) {
   cluster::Cluster read = TRY(cluster::load_cluster(request.cluster));
   const auto there = static_cast<std::uint32_t>(read.devices().size());
   const std::uint32_t ranks = request.ranks > 0 ? request.ranks : there;
+  if (ranks < 2)
+    return fail_in(request.cluster, "a collective on 1 rank has no communication", "2 devices");
   if (ranks > there)
     return fail_in(request.cluster,
                    fmt::format("has {} for {}", counted(there, "device"), counted(ranks, "rank")),
                    "at least one device per rank");
-  std::vector<DeviceId> devices;
-  for (std::uint32_t i = 0; i < ranks; ++i) devices.emplace_back(i);
-  comm::ClusterScope found = TRY(in_file(request.cluster, comm::scope_of(read, devices)));
-  return Scope{.device = found.device,
-               .ranks = ranks,
-               .nodes = found.nodes,
-               .network = found.network,
-               .cluster = std::move(read),
-               .devices = std::move(devices),
-               .notes = std::move(found.notes)};
+  return scope_on(std::move(read), ranks);
 }
 
-Result<Scope> scope_on_device(const ScopeRequest& request) {
-  Scope scope{.device = request.device, .ranks = request.ranks > 0 ? request.ranks : 8, .nodes = 1};
-  scope.nodes = (scope.ranks + request.devices_per_node - 1) / request.devices_per_node;
-  if (scope.nodes > 1) scope.network = request.network;
-  if (scope.nodes > 1 && !scope.network)
-    return fail(fmt::format("{} ranks of {} per node need a network between nodes", scope.ranks,
-                            request.devices_per_node),
-                "--network infiniband,rate=200GB/s,latency=5us");
-  return scope;
-}
-
-Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope& scope) {
-  comm::Calibrated calibrated;
-  std::optional<comm::ClusterScope> joined;
-  if (scope.cluster) joined = TRY(comm::scope_of(*scope.cluster, scope.devices));
-  if (request.calibration.empty()) {
-    calibrated = TRY(comm::calibration_for(scope.device, joined ? joined->fabric : std::nullopt));
-  } else {
-    comm::Calibration own = TRY(comm::load_calibration(request.calibration));
-    if (!scope.device.empty() && own.device != scope.device)
-      return fail(Diagnostic{.file = request.calibration,
-                             .key = "device",
-                             .problem = fmt::format("is {}, not {}", own.device, scope.device),
-                             .expected = "the calibration of that device"});
-    calibrated.calibration = std::move(own);
+/// As a cluster file joins the devices of a node that a calibration was measured on. A card without
+/// another for its bridge leaves all on PCIe.
+std::string_view intra_node(comm::Fabric fabric, std::uint32_t devices) {
+  switch (fabric) {
+    case comm::Fabric::kNvswitch: return "nvswitch";
+    case comm::Fabric::kCubeMesh: return "hybrid_cube_mesh";
+    case comm::Fabric::kBridgedPairs: return devices % 2 == 0 ? "nvlink_pairs" : "pcie";
+    case comm::Fabric::kHostStaged: break;
   }
-  if (joined) TRY(comm::suits(calibrated.calibration, *joined));
-  if (!request.small_all_reduce) return calibrated;
-  return comm::anchored(calibrated,
-                        {.kind = CollectiveKind::kAllReduce,
-                         .ranks = scope.ranks,
-                         .nodes = scope.nodes,
-                         .network = scope.network},
-                        Bytes::kib(8), *request.small_all_reduce);
+  return "pcie";
+}
+
+/// Nodes that have the participating devices alone, joined as those of the device's calibration.
+Result<Scope> scope_on_device(const ScopeRequest& request,
+                              const std::optional<comm::Calibration>& own) {
+  const std::uint32_t ranks = request.ranks > 0 ? request.ranks : 8,
+                      local = std::min(ranks, request.devices_per_node);
+  comm::ClusterScope on{.device = own ? own->device : request.device,
+                        .ranks = ranks,
+                        .nodes = (ranks + local - 1) / local};
+  if (on.nodes > 1) on.network = request.network;
+  if (on.nodes > 1 && !on.network)
+    return fail(fmt::format("{} ranks of {} per node need a network between nodes", ranks, local),
+                "--network infiniband,rate=200GB/s,latency=5us");
+  Result<comm::Calibrated> usual = comm::calibration_for(on.device);
+  if (const Result<const cluster::Gpu*> gpu = cluster::find_gpu(on.device); !gpu) {
+    if (!own && !usual) return forward(gpu);
+    return Scope{.on = std::move(on), .calibrated = std::move(usual)};
+  }
+  const auto joined = [&](Seconds from_nic_to_nic) {
+    std::string text = fmt::format("cluster: {{device: \"{}\", devices_per_node: {}, nodes: {}",
+                                   on.device, local, on.nodes);
+    if (local > 1 && (own || usual))
+      text += fmt::format(", intra_node: {}",
+                          intra_node(own ? own->fabric : usual->calibration.fabric, local));
+    if (on.network) {
+      // TCP is one NIC per node.
+      const std::uint32_t nics = on.network->kind == comm::NetworkKind::kTcp ? 1 : local;
+      text += fmt::format(", inter_node: {{network: {}, links: {}, rate: {} B/s, latency: {} s}}",
+                          to_string(on.network->kind), nics,
+                          on.network->node_rate.bytes_per_s() / nics, from_nic_to_nic.s());
+    }
+    return cluster::parse_cluster(text + "}\n", on.device);
+  };
+  cluster::Cluster cluster = TRY(joined(Seconds::s(0)));
+  if (on.network) {
+    const Seconds within = cluster.route(DeviceId(0), DeviceId(local)).path.latency;
+    cluster = TRY(joined(std::max(Seconds::s(0), on.network->latency - within)));
+  }
+  return scope_on(std::move(cluster), ranks);
 }
 
 }  // namespace
 
-Result<Scope> resolve_scope(const ScopeRequest& request, bool must_be_calibrated) {
-  Scope scope = TRY(request.cluster.empty() ? scope_on_device(request) : scope_on_cluster(request));
-  Result<comm::Calibrated> found = calibration_of(request, scope);
-  if (!found && (must_be_calibrated || !request.calibration.empty())) return forward(found);
-  if (!found) {
-    scope.notes.push_back(found.error().diagnostics.front().problem);
-    return scope;
+Result<Scope> resolve_scope(const ScopeRequest& request) {
+  std::optional<comm::Calibration> own;
+  if (!request.calibration.empty()) {
+    own = TRY(comm::load_calibration(request.calibration));
+    if (!request.device.empty() && own->device != request.device)
+      return fail(Diagnostic{.file = request.calibration,
+                             .key = "device",
+                             .problem = fmt::format("is {}, not {}", own->device, request.device),
+                             .expected = "the calibration of that device"});
   }
-  if (!found->note.empty()) scope.notes.push_back(found->note);
-  scope.calibrated = std::move(*found);
-  scope.device = scope.calibrated->calibration.device;
+  Scope scope =
+      TRY(request.cluster.empty() ? scope_on_device(request, own) : scope_on_cluster(request));
+  if (own) {
+    if (own->device != scope.on.device)
+      return fail(Diagnostic{.file = request.calibration,
+                             .key = "device",
+                             .problem = fmt::format("is {}, not {}", own->device, scope.on.device),
+                             .expected = "the calibration of that device"});
+    TRY(comm::suits(*own, scope.on));
+    scope.calibrated = comm::Calibrated{.calibration = std::move(*own)};
+  }
+  if (request.small_all_reduce)
+    scope.calibrated = comm::anchored(TRY(std::move(scope.calibrated)),
+                                      {.kind = CollectiveKind::kAllReduce,
+                                       .ranks = scope.on.ranks,
+                                       .nodes = scope.on.nodes,
+                                       .network = scope.on.network},
+                                      Bytes::kib(8), *request.small_all_reduce);
+  scope.named = !request.calibration.empty() || request.small_all_reduce;
+  if (!scope.calibrated && (scope.named || !scope.cluster)) return forward(scope.calibrated);
   return scope;
 }
 
 std::string describe(const Scope& scope) {
-  std::string text = fmt::format("{}, {} on {}", scope.device, counted(scope.ranks, "rank"),
-                                 counted(scope.nodes, "node"));
-  if (scope.network)
-    text += fmt::format(" over {} of {} per node", to_string(scope.network->kind),
-                        to_string(scope.network->node_rate));
+  std::string text = fmt::format("{}, {} on {}", scope.on.device, counted(scope.on.ranks, "rank"),
+                                 counted(scope.on.nodes, "node"));
+  if (scope.on.network)
+    text += fmt::format(" over {} of {} per node", to_string(scope.on.network->kind),
+                        to_string(scope.on.network->node_rate));
   if (!scope.calibrated) return text + "\nmessages on the links of the cluster\n";
   const comm::Fitted& fitted = scope.calibrated->calibration.fitted;
   return text +

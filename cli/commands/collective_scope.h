@@ -1,5 +1,5 @@
 // Options for the scope of a collective: a cluster, or a device with numbers of ranks and nodes and
-// the network between nodes; and the calibration.
+// the network between nodes, which has the usual cluster of the device; and the calibration.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/comm/collective_cost.h"
+#include "models/comm/scope_of_cluster.h"
 #include "sim/base/result.h"
 #include "sim/cluster/cluster.h"
 
@@ -28,15 +28,13 @@ struct ScopeRequest {
 };
 
 struct Scope {
-  std::string device;
-  /// Absent if no calibration covers the scope.
-  std::optional<comm::Calibrated> calibrated = {};
-  std::uint32_t ranks;
-  std::uint32_t nodes;
-  std::optional<comm::Network> network = {};
+  comm::ClusterScope on;
+  /// Covers the scope; else the reason why none does.
+  Result<comm::Calibrated> calibrated;
+  bool named = false;  ///< the options name or change the calibration, so that no other may answer
+  /// Absent for a calibrated device that is not in the catalog.
   std::optional<cluster::Cluster> cluster = {};
   std::vector<DeviceId> devices = {};  ///< of the cluster, one per rank
-  std::vector<std::string> notes = {};
 };
 
 void add_scope_options(CLI::App& command, ScopeRequest& request);
@@ -44,12 +42,11 @@ void add_scope_options(CLI::App& command, ScopeRequest& request);
 /// Throws CLI::ValidationError if the options do not say what the collective runs on.
 void check_scope_options(const ScopeRequest& request);
 
-/// REQUIRES: the options were checked. If no calibration covers the scope, fails if
-/// `must_be_calibrated` is set or a calibration was named; otherwise returns a scope without
-/// calibration and a note that gives the reason.
-Result<Scope> resolve_scope(const ScopeRequest& request, bool must_be_calibrated = true);
+/// REQUIRES: the options were checked. Fails if a calibration was named that does not cover the scope,
+/// and if there is neither a calibration nor a cluster.
+Result<Scope> resolve_scope(const ScopeRequest& request);
 
-/// One line for people: device, ranks, source of the numbers.
+/// Two lines for people: device and ranks, source of the numbers.
 std::string describe(const Scope& scope);
 
 }  // namespace rehearse::cli

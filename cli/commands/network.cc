@@ -116,6 +116,7 @@ struct Findings {
   step::Fidelity fidelity;
   bool framework;  ///< as timed there, not as nccl-tests does
   std::vector<Point> points = {};
+  std::vector<std::string> notes = {};
 };
 
 struct BandErrors {
@@ -224,8 +225,8 @@ Document document_of(const Findings& found) {
   Document d{.command = "network", .rows = "points", .rows_title = "Time of each size"};
   const std::string scope = describe(found.scope) + (found.framework ? framework_text() : "");
   for (const std::string_view line : split(trim(scope), '\n')) d.line(std::string(line));
-  d["device"] = found.scope.device;
-  d["nodes"] = found.scope.nodes;
+  d["device"] = found.scope.on.device;
+  d["nodes"] = found.scope.on.nodes;
   d["fidelity"] = name_of(found.fidelity);
   d.methods = {method_of(found.fidelity)};
   if (found.scope.calibrated)
@@ -261,21 +262,30 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& optio
 }
 
 Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
-  Scope scope = TRY(resolve_scope(options.scope, options.fidelity == step::Fidelity::kClosed));
+  Scope scope = TRY(resolve_scope(options.scope));
+  const std::uint32_t ranks = scope.on.ranks;
   std::vector<CollectiveKind> kinds;
   for (const std::string& op : options.ops)
     kinds.push_back(static_cast<CollectiveKind>(index_of(kCollectiveNames, op)));
-  const std::vector<comm::MeasuredRow> rows = TRY(measured_rows(options, kinds, scope.ranks));
+  const std::vector<comm::MeasuredRow> rows = TRY(measured_rows(options, kinds, ranks));
   const std::vector<Bytes> sizes =
       options.sizes.empty() ? *parse_sizes("1KiB:1GiB") : options.sizes;
   Findings found{
       .scope = std::move(scope), .fidelity = options.fidelity, .framework = options.in_framework};
+  found.notes = found.scope.on.notes;
+  if (found.scope.calibrated && !found.scope.calibrated->note.empty())
+    found.notes.push_back(found.scope.calibrated->note);
   double done = 0;
   for (const CollectiveKind kind : kinds) {
     const PriceOfSize price = TRY(prices_of(found.scope, {.kind = kind,
                                                           .overrides = options.overrides,
                                                           .fidelity = options.fidelity,
                                                           .in_framework = options.in_framework}));
+    if (!price.why_not.empty())
+      found.notes.push_back(fmt::format(
+          "{}: {}; its times are from links alone, without launches, flags and protocols, which "
+          "dominate small sizes",
+          to_string(kind), price.why_not));
     std::vector<std::pair<Bytes, std::optional<Seconds>>> asked;
     if (kind == CollectiveKind::kBarrier) {
       asked.emplace_back(Bytes::b(0), std::nullopt);
@@ -291,8 +301,8 @@ Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
         if (r.kind == kind) asked.emplace_back(r.size, r.time);
     }
     for (const auto& [size, measured] : asked) {
-      const CollectivePrice at = TRY(price(size));
-      found.points.push_back({kind, found.scope.ranks, size, at, measured});
+      const CollectivePrice at = TRY(price.of(size));
+      found.points.push_back({kind, ranks, size, at, measured});
       done += 1 / static_cast<double>(asked.size() * kinds.size());
       if (!progress(done)) return fail("interrupted");
     }
@@ -302,11 +312,7 @@ Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
 
 Result<Exit> run(const NetworkOptions& options, const Globals& globals) {
   const Findings found = TRY(find(options, globals.progress_of("pricing")));
-  for (const std::string& note : found.scope.notes) globals.warn(note);
-  if (!found.scope.calibrated)
-    globals.warn(
-        "these times cover messages alone: launches, flags and protocols, which dominate small "
-        "sizes on GPUs, are not included");
+  for (const std::string& note : found.notes) globals.warn(note);
   return answer_with(globals, document_of(found));
 }
 

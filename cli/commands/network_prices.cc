@@ -1,6 +1,9 @@
 #include "cli/commands/network_prices.h"
 
 #include <memory>
+#include <span>
+
+#include <fmt/core.h>
 
 #include "models/comm/framework_timing.h"
 #include "models/comm/placement.h"
@@ -14,7 +17,7 @@ namespace {
 using job::CalibratedCost;
 
 job::Rules rules_of(const PriceRequest& request) {
-  job::Rules rules;
+  job::Rules rules{.calibrated = true};
   rules.algorithms[request.kind] = request.overrides.algorithm;
   return rules;
 }
@@ -25,9 +28,18 @@ class OnCluster {
   static Result<std::shared_ptr<OnCluster>> make(const Scope& scope, const PriceRequest& request,
                                                  std::shared_ptr<const CalibratedCost> cost) {
     auto made = std::shared_ptr<OnCluster>(new OnCluster(scope, request));
-    made->group_ = TRY(made->schedules_.of(request.kind, made->devices_, std::move(cost)));
+    job::GroupSchedule& group = made->group_ =
+        TRY(made->schedules_.of(request.kind, made->devices_, std::move(cost)));
+    if (!group.shares_links()) return made;
+    const job::ConcurrentGroup alone{
+        TRY(made->schedules_.messages(group, made->devices_, Bytes::b(1))), made->devices_,
+        Bytes::b(1)};
+    group.bottleneck_link = job::LinkPaths(made->cluster_, made->rules_.message_overhead)
+                                .bottleneck(std::span(&alone, 1));
     return made;
   }
+
+  const job::GroupSchedule& group() const { return group_; }
 
   Result<Estimate<Seconds>> time(Bytes size) {
     Estimate<Seconds> closed = group_.price(size);
@@ -77,47 +89,35 @@ class OnCluster {
 
 Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
   if (request.fidelity != step::Fidelity::kClosed && !scope.cluster)
-    return fail("messages need the links of a cluster", "--cluster FILE",
-                "--fidelity closed prices a device by its calibration");
+    return fail(fmt::format("the catalog has no '{}', and messages need the links of a cluster",
+                            scope.on.device),
+                "--cluster FILE", "--fidelity closed prices a device by its calibration");
   std::shared_ptr<const CalibratedCost> cost;
-  if (scope.calibrated) {
-    Result<comm::CollectiveCost> resolved =
-        comm::CollectiveCost::resolve(*scope.calibrated,
-                                      {.kind = request.kind,
-                                       .ranks = scope.ranks,
-                                       .nodes = scope.nodes,
-                                       .network = scope.network},
-                                      request.overrides);
-    if (!resolved && (request.fidelity == step::Fidelity::kClosed || request.overrides.protocol))
-      return forward(resolved);
-    if (resolved)
-      cost = std::make_shared<CalibratedCost>(
-          CalibratedCost{*resolved, "", resolved->algorithms(),
-                         scope.calibrated->calibration.fabric == comm::Fabric::kCubeMesh});
-  }
-  if (!cost && request.overrides.protocol)
-    return fail("--protocol needs a calibration, and none covers these links",
-                "a calibrated device and calibrated links", "leave --protocol out");
+  if (scope.named || request.overrides.protocol || !scope.cluster)
+    cost = std::make_shared<CalibratedCost>(
+        TRY(job::cost_on(scope.on, TRY(scope.calibrated), request.kind, request.overrides)));
   std::shared_ptr<OnCluster> on_cluster;
-  if (scope.cluster) on_cluster = TRY(OnCluster::make(scope, request, cost));
+  std::string why_not;
+  if (scope.cluster) {
+    on_cluster = TRY(OnCluster::make(scope, request, cost));
+    cost = on_cluster->group().calibrated;
+    why_not = on_cluster->group().why_not;
+  }
   const Algorithm usual = request.overrides.algorithm.value_or(job::usual_algorithm(request.kind));
-  return [on_cluster, cost, usual,
-          in_framework = request.in_framework](Bytes size) -> Result<CollectivePrice> {
-    std::optional<comm::Price> price;
-    if (cost) price = cost->cost.at(size);
-    if (on_cluster) {
-      const Estimate<Seconds> time = TRY(on_cluster->time(size));
-      if (!price)
-        return CollectivePrice{
-            .time = time, .algorithm = std::string(to_string(usual)), .protocol = ""};
-      price->time = time;
+  const auto of = [on_cluster, cost, usual,
+                   in_framework = request.in_framework](Bytes size) -> Result<CollectivePrice> {
+    CollectivePrice price{on_cluster ? TRY(on_cluster->time(size)) : cost->cost.at(size).time,
+                          std::string(to_string(usual)), ""};
+    if (cost) {
+      const comm::Price calibrated = cost->cost.at(size);
+      price.algorithm = to_string(calibrated.algorithm);
+      price.protocol = to_string(calibrated.protocol);
+      price.channels = calibrated.channels;
     }
-    if (in_framework) price = comm::in_framework(*price, comm::framework_timing());
-    return CollectivePrice{.time = price->time,
-                           .algorithm = std::string(to_string(price->algorithm)),
-                           .protocol = std::string(to_string(price->protocol)),
-                           .channels = price->channels};
+    if (in_framework) price.time = comm::in_framework(price.time, comm::framework_timing());
+    return price;
   };
+  return PriceOfSize{of, std::move(why_not)};
 }
 
 }  // namespace rehearse::cli

@@ -20,7 +20,10 @@ struct CollectivePrice {
   std::optional<std::uint32_t> channels = {};  ///< likewise
 };
 
-using PriceOfSize = std::function<Result<CollectivePrice>(Bytes)>;
+struct PriceOfSize {
+  std::function<Result<CollectivePrice>(Bytes)> of;
+  std::string why_not = {};  ///< no calibration prices it; empty: one does
+};
 
 /// The way in which a collective is priced.
 struct PriceRequest {
@@ -30,10 +33,10 @@ struct PriceRequest {
   bool in_framework = false;  ///< as timed in a framework, not as nccl-tests does
 };
 
-/// Prices by calibration if one covers the scope, and by messages on the cluster's links if there
-/// is a cluster; at the fidelities that need it, our own engine or SimGrid runs them. Messages on
-/// links that no calibration covers have the interval of datasheets (models/job/interval.h). Fails
-/// if there is neither a calibration nor a cluster.
+/// Prices as `rehearse simulate` does (job::Schedules): by calibration if one covers the scope, else by
+/// messages on the cluster's links, with the interval of datasheets (models/job/interval.h). At the
+/// fidelities that need it, our own engine or SimGrid runs the messages. A named calibration and a
+/// protocol have no messages to fall back to: fails if no calibration covers them.
 Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request);
 
 }  // namespace rehearse::cli

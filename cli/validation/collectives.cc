@@ -40,11 +40,11 @@ Result<PriceOfSize> price_of(Cells& cells) {
     calibrated = comm::calibration_for(device);
   }
   if (!calibrated) return forward(calibrated);
-  const Scope scope{.device = std::move(device),
-                    .calibrated = std::move(*calibrated),
-                    .ranks = static_cast<std::uint32_t>(cells.positive("ranks")),
-                    .nodes = static_cast<std::uint32_t>(cells.positive("nodes", 1)),
-                    .network = network_of(cells)};
+  const Scope scope{.on = {.device = std::move(device),
+                           .ranks = static_cast<std::uint32_t>(cells.positive("ranks")),
+                           .nodes = static_cast<std::uint32_t>(cells.positive("nodes", 1)),
+                           .network = network_of(cells)},
+                    .calibrated = std::move(*calibrated)};
   const auto kind = static_cast<CollectiveKind>(cells.choice("op", kCollectiveNames));
   const comm::NcclOverrides overrides = {
       named<Algorithm>(cells, "algorithm", kAlgorithmNames),
@@ -66,7 +66,7 @@ PredictRow collectives_predictor(const CsvTable&, std::vector<std::string>&) {
     const double measured = cells.positive("time_us");
     const Bytes size = Bytes::b(cells.positive("size_bytes"));
     if (!found->second) return forward(found->second);
-    const CollectivePrice price = TRY(found->second.value()(size));
+    const CollectivePrice price = TRY(found->second->of(size));
     return Verdict{measured, in_unit(price.time, &Seconds::us)};
   };
 }

@@ -80,9 +80,12 @@ std::optional<Curve> curve_of(const Calibration& c, CollectiveKind kind, std::ui
   const auto between = [&](double a, double b) { return a * std::pow(b / a, at); };
   Curve curve = *high;
   curve.ranks = ranks;
-  for (LowLatency Curve::*piece : {&Curve::below, &Curve::above})
-    (curve.*piece).rate = ByteRate::bytes_per_s(
-        between((low->*piece).rate.bytes_per_s(), (high->*piece).rate.bytes_per_s()));
+  // Beyond the measured numbers both pieces slow down as large messages do.
+  for (LowLatency Curve::*piece : {&Curve::below, &Curve::above}) {
+    const double slower =
+        at > 1 ? high->above.rate / low->above.rate : (high->*piece).rate / (low->*piece).rate;
+    (curve.*piece).rate = (high->*piece).rate * std::pow(slower, at - 1);
+  }
   const double ratio = low->above.rate / high->above.rate,
                both = std::pow(std::max(ratio, 1 / ratio), std::max(0.5, at - 0.5));
   curve.spread = {between(low->spread.low, high->spread.low) / both,
@@ -263,7 +266,9 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       extrapolate(1);
       cost.widths_.fill(1.5);
     }
-    cost.set_cube_mesh(*c.cube_mesh, group, rings);
+    if (!cost.set_cube_mesh(*c.cube_mesh, group, rings, overrides.algorithm))
+      return fail(fmt::format("{} on {} nodes of {} does not support this algorithm",
+                              to_string(group.kind), group.nodes, c.device));
   } else {
     const CollectiveKind kind =
         group.kind == CollectiveKind::kBarrier ? CollectiveKind::kAllReduce : group.kind;
@@ -354,8 +359,9 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
           best = i;
         }
       const Form& form = forms_[priced_ + best];
-      return {priced_ == 0 ? least : form.at(bytes), algorithm_,
-              best == 0 && pieces_ > 1 ? Protocol::kLl : Protocol::kSimple, &form};
+      const bool low_latency = pieces_ > 1 && (best == 0 || best == trees_);
+      return {priced_ == 0 ? least : form.at(bytes), best < trees_ ? algorithm_ : Algorithm::kTree,
+              low_latency ? Protocol::kLl : Protocol::kSimple, &form};
     }
     case Shape::kKnee: {
       const bool above = bytes >= knee_;
@@ -419,7 +425,7 @@ std::vector<Algorithm> CollectiveCost::algorithms() const {
   for (int i = 0; i <= kPerDoubling * kDoublings; ++i) {
     const Algorithm a = answer(std::exp2(1.0 * i / kPerDoubling)).algorithm;
     if (std::ranges::find(found, a) == found.end()) found.push_back(a);
-    if (shape_ != Shape::kChosen) break;
+    if (shape_ != Shape::kChosen && trees_ >= pieces_) break;
   }
   return found;
 }

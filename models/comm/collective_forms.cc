@@ -149,14 +149,14 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   }
 }
 
-void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
-                                   std::uint32_t rings) {
+bool CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g, std::uint32_t rings,
+                                   std::optional<Algorithm> algorithm) {
   shape_ = Shape::kLeast;
   const double n = g.ranks, k = passes_of(g.kind), between = k * (g.nodes - 1);
   const double steps = k * (n - 1) - between;
   const double r = rings > 0 ? rings : 0.5;  // PCIe closes the ring; judgement, widened by half
   const double network = g.network ? inverse(ring_rate(*g.network)) : 0;
-  const auto form = [&](const LowLatency& l) {
+  const auto ring = [&](const LowLatency& l) {
     // Rings through all ranks: they leave each node once, and the slowest link decides.
     Form made{l.call.s() + steps * l.step.s(), 0,
               k * (n - 1) / n * std::max(inverse(l.rate) / r, network)};
@@ -168,10 +168,37 @@ void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
     made.half = n * kHalfWait.b();
     return made;
   };
-  forms_[0] = form(c.small);
-  forms_[1] = form(c.large);
-  pieces_ = 2;
+  // As set_switched(): a chain inside each node, two trees over the nodes. The first piece has the
+  // network's latency of LL, the second that of Simple.
+  const auto tree = [&](const LowLatency& l, std::size_t protocol) {
+    const double levels = std::log2(1.0 * g.nodes), local = n / g.nodes;
+    const auto a = static_cast<std::size_t>(Algorithm::kTree);
+    const double hop = nccl::kNetworkLatency[a][protocol] * 1e-6 +
+                       g.network->latency.s() * (protocol == 2 ? 2 : 1);
+    Form made{l.call.s() + 2 * ((local - 1) * l.step.s() + levels * hop), 0,
+              std::max({2 * inverse(l.rate) / r, network * (g.nodes > 2 ? 2 : 1),
+                        2 * inverse(tree_limit(Generation::kVolta, g.nodes))})};
+    made.launch = l.call.s();
+    made.wire = made.per_byte;
+    const Reach reach = reach_of(*g.network);
+    made.waits = (reach.step.s() + reach.hop.s()) * 2 * levels;
+    made.half = kHalfWait.b();
+    return made;
+  };
+  // Over nodes NCCL has trees since 2.4 (2019). It is taken to choose the faster, because its own
+  // constants for V100 have no measured counterpart over nodes.
+  const bool several = g.nodes > 1, trees = several && passes_of(g.kind) == 2;
   algorithm_ = Algorithm::kRing;
+  if (!several || algorithm.value_or(Algorithm::kRing) == Algorithm::kRing) {
+    forms_[pieces_++] = ring(c.small);
+    forms_[pieces_++] = ring(c.large);
+  }
+  trees_ = pieces_;
+  if (trees && algorithm.value_or(Algorithm::kTree) == Algorithm::kTree) {
+    forms_[pieces_++] = tree(c.small, 0);
+    forms_[pieces_++] = tree(c.large, 2);
+  }
+  return pieces_ > 0;
 }
 
 void CollectiveCost::set_curve(const Curve& curve, double k) {

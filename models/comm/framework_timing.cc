@@ -19,15 +19,14 @@ const FrameworkTiming& framework_timing() {
   return kTiming;
 }
 
-Price in_framework(Price price, const FrameworkTiming& timing) {
-  Estimate<Seconds>& t = price.time;
+Estimate<Seconds> in_framework(Estimate<Seconds> t, const FrameworkTiming& timing) {
   const auto apart = [](Seconds a, Seconds b) { return Seconds::s(std::hypot(a.s(), b.s())); };
   const Seconds value = t.value + timing.call;
   t.low = value - apart(t.value - t.low, timing.call);
   t.high = value + apart(t.high - t.value, timing.high - timing.call);
   t.value = value;
   t.provenance = std::max(t.provenance, Provenance::kExtrapolated);
-  return price;
+  return t;
 }
 
 }  // namespace rehearse::comm

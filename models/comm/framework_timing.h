@@ -7,15 +7,15 @@
 #pragma once
 
 #include "models/comm/calibration.h"
-#include "models/comm/collective_cost.h"
+#include "sim/base/estimate.h"
 
 namespace rehearse::comm {
 
 /// The timing that ships with the program; read once and kept for its life.
 const FrameworkTiming& framework_timing();
 
-/// The price with the overhead of a call. The errors of both are taken as independent, so their
+/// The time with the overhead of a call. The errors of both are taken as independent, so their
 /// half-widths add in quadrature.
-Price in_framework(Price price, const FrameworkTiming& timing);
+Estimate<Seconds> in_framework(Estimate<Seconds> t, const FrameworkTiming& timing);
 
 }  // namespace rehearse::comm

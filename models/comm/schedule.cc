@@ -68,7 +68,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
 }
 
 /// The flows of messages that leave a node, from rank `from` to rank `to` of another: one for each
-/// rail, between ranks of equal position. Within a node there is one.
+/// rail, between the ranks of equal position that have a NIC. Within a node there is one.
 class Rails {
  public:
   Rails(const Arrangement& group, double part)
@@ -85,8 +85,8 @@ class Rails {
     for (std::uint32_t i = 0; i < rails; ++i) {
       const std::uint32_t place = i * per_node_ / rails;
       added.push_back(static_cast<std::uint32_t>(flows_.size()));
-      flows_.push_back({rails == 1 ? from : node + place, rails == 1 ? to : other + place, count,
-                        share / rails});
+      flows_.push_back({node == other ? from : node + place, node == other ? to : other + place,
+                        count, share / rails});
       parts_.push_back(part_ / rails);
     }
     return added;
@@ -118,14 +118,20 @@ class Rails {
   std::vector<Wait> waits_;
 };
 
+std::vector<std::uint32_t> in_order(std::uint32_t ranks) {
+  std::vector<std::uint32_t> order(ranks);
+  std::iota(order.begin(), order.end(), 0U);
+  return order;
+}
+
 /// All around the rings; each message follows what its rank has received before.
 Schedule whole_ring(const Arrangement& group, std::uint32_t count, double share) {
   const std::uint32_t n = group.ranks;
   std::vector<std::vector<std::uint32_t>> orders = group.rings;
-  if (orders.empty()) {
-    orders.emplace_back(n);
-    std::iota(orders.front().begin(), orders.front().end(), 0U);
-  }
+  if (orders.empty()) orders.push_back(in_order(n));
+  for (std::vector<std::uint32_t>& order : orders)
+    for (std::size_t i = 0, local = order.size(); order.size() < n; ++i)
+      order.push_back(order[i] + static_cast<std::uint32_t>(local));
   const double part = 1.0 / static_cast<double>(orders.size());
   Rails rails(group, group.links_apart ? 1 : part);
   for (const std::vector<std::uint32_t>& order : orders) {
@@ -293,19 +299,23 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   using Numbers = std::vector<std::uint32_t>;
   std::uint32_t height = 0;
   for (const bool second : {false, true}) {
-    const auto head_of = [&](std::uint32_t place) {
+    const std::vector<std::uint32_t> chain =
+        group.rings.empty() ? in_order(local) : group.rings[second ? group.rings.size() / 2 : 0];
+    // The rank at a position of the chain of a node, by the node's position in the tree.
+    const auto rank_of = [&](std::uint32_t place, std::uint32_t position) {
       const std::uint32_t node = !second          ? place
                                  : nodes % 2 == 0 ? nodes - 1 - place
                                                   : (place + 1) % nodes;
-      return node * local;
+      return node * local + chain[position];
     };
+    const auto head_of = [&](std::uint32_t place) { return rank_of(place, 0); };
     // By position in the tree: flows into the head of the node from below, out of it, and into it
     // from above.
     std::vector<Numbers> from_below(nodes), up_flows(nodes), down_flows(nodes);
     for (std::uint32_t x = 0; up && x < nodes; ++x) {
       Numbers before;
       for (std::uint32_t j = local - 1; j > 0; --j) {
-        const Numbers flows = rails.add(head_of(x) + j, head_of(x) + j - 1, chunks, share);
+        const Numbers flows = rails.add(rank_of(x, j), rank_of(x, j - 1), chunks, share);
         rails.wait(flows, before, 1);
         before = flows;
       }
@@ -326,7 +336,7 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
       rails.wait(down_flows[x], parent == 0 ? from_below[0] : down_flows[parent], 1);
       Numbers before = x == 0 ? from_below[0] : down_flows[x];
       for (std::uint32_t j = 0; down && j + 1 < local; ++j) {
-        const Numbers flows = rails.add(head_of(x) + j, head_of(x) + j + 1, chunks, share);
+        const Numbers flows = rails.add(rank_of(x, j), rank_of(x, j + 1), chunks, share);
         rails.wait(flows, before, 1);
         before = flows;
       }
@@ -339,15 +349,22 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   return std::move(rails).schedule(group.ranks, {steps, steps * share * 4, steps * 3}, depth, 2);
 }
 
-/// Reduction in the switches of each node, and between ranks of equal place on all nodes at the same
+/// Reduction in the switches of each node, and between ranks of equal place that have a NIC at the same
 /// time, because the buffer is pipelined. NVLinks carry it once and the NICs of a node twice (N-1)/N
 /// times; the messages of both take equally long.
-Schedule nvls_tree(std::uint32_t local, std::uint32_t nodes) {
-  const std::uint32_t n = local * nodes;
+Schedule nvls_tree(const Arrangement& group) {
+  const std::uint32_t n = group.ranks, local = group.per_node, nodes = n / local,
+                      rails = std::clamp(group.rails, 1U, local);
   constexpr std::uint32_t kUpAndDown = 2;
-  const double inside = (local + 1.0) / local, between = 2.0 * (nodes - 1) / nodes / local;
+  const double inside = (local + 1.0) / local, between = 2.0 * (nodes - 1) / nodes / rails;
   const Schedule within = from_phases(n, {ring(1, local, kUpAndDown, inside / kUpAndDown)});
-  const Schedule leaving = from_phases(n, {ring(local, nodes, kUpAndDown, between / kUpAndDown)});
+  Phase by_rails = ring(local, nodes, kUpAndDown, between / kUpAndDown);
+  by_rails.to = [=, to = by_rails.to](std::uint32_t r) {
+    for (std::uint32_t i = 0; i < rails; ++i)
+      if (r % local == i * local / rails) return to(r);
+    return r;
+  };
+  const Schedule leaving = from_phases(n, {std::move(by_rails)});
   Schedule result = together(within, leaving);
   std::vector<double> parts(within.flows->flows().size(), 1);
   parts.resize(result.flows->flows().size(), between / inside);
@@ -496,7 +513,7 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
     }
     case Algorithm::kNvlsTree:
       if (!all_reduce) return cannot(kind, algorithm, "all_reduce");
-      return nvls_tree(local, nodes);
+      return nvls_tree(group);
     case Algorithm::kCollnetChain:
       return fail(fmt::format("algorithm '{}' has a cost model but no message schedule",
                               to_string(algorithm)),

@@ -156,17 +156,17 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
 Status suits(const Calibration& calibration, const ClusterScope& scope) {
   if (scope.nodes > 1 && !scope.network)
     return fail("the nodes are not connected by NICs, and calibrations assume NICs",
-                "--fidelity message");
+                "a cluster with NICs");
   if (scope.link_of_their_own)
     return fail(fmt::format("link type '{}' is not the measured one", *scope.link_of_their_own),
-                "links of the catalog; or --fidelity message");
+                "links of the catalog");
   if (!scope.fabric || calibration.fabric == *scope.fabric) return {};
   return fail(
       fmt::format("the calibration of {} is for devices connected by {}, but the cluster connects "
                   "them by {}",
                   calibration.device, to_string(calibration.fabric), to_string(*scope.fabric)),
       "measure it: nccl-tests, then 'rehearse calibrate nccl LOG -o FILE' and "
-      "--calibration FILE; or --fidelity message");
+      "--calibration FILE");
 }
 
 }  // namespace rehearse::comm

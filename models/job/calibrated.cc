@@ -6,21 +6,24 @@
 #include "sim/base/text.h"
 
 namespace rehearse::job {
-namespace {
 
 using comm::Calibrated, comm::ClusterScope, comm::CollectiveCost;
 
-Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
-                               std::optional<Algorithm> algorithm) {
-  const Calibrated calibrated = TRY(comm::calibration_for(scope.device, scope.fabric));
+Result<Calibrated> calibration_on(const ClusterScope& scope) {
+  Calibrated calibrated = TRY(comm::calibration_for(scope.device, scope.fabric));
   TRY(comm::suits(calibrated.calibration, scope));
+  return calibrated;
+}
+
+Result<CalibratedCost> cost_on(const ClusterScope& scope, const Calibrated& calibrated,
+                               CollectiveKind kind, const comm::NcclOverrides& overrides) {
   CollectiveCost cost = TRY(CollectiveCost::resolve(calibrated,
                                                     {.kind = kind,
                                                      .ranks = scope.ranks,
                                                      .nodes = scope.nodes,
                                                      .network = scope.network,
                                                      .local_scale = scope.local_scale},
-                                                    {.algorithm = algorithm}));
+                                                    overrides));
   const comm::Fitted& fitted = calibrated.calibration.fitted;
   std::string source =
       fmt::format("{} rows of NCCL {}", grouped(fitted.rows),
@@ -31,11 +34,9 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
                           to_string(scope.network->node_rate));
   for (const std::string& note : scope.notes) source += "; " + note;
   return CalibratedCost{cost, std::move(source), cost.algorithms(),
-                        scope.fabric == comm::Fabric::kCubeMesh && scope.nodes == 1,
+                        scope.fabric == comm::Fabric::kCubeMesh,
                         scope.fabric == comm::Fabric::kHostStaged};
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     CollectiveKind kind, std::span<const DeviceId> devices, std::optional<Algorithm> algorithm) {
@@ -50,7 +51,10 @@ Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     std::get<9>(key) = network->part;
   }
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  Result<CalibratedCost> cost = resolve(scope, kind, algorithm);
+  const Result<Calibrated> calibrated = calibration_on(scope);
+  Result<CalibratedCost> cost = calibrated
+                                    ? cost_on(scope, *calibrated, kind, {.algorithm = algorithm})
+                                    : forward(calibrated);
   Result<std::shared_ptr<const CalibratedCost>> result =
       cost ? Result<std::shared_ptr<const CalibratedCost>>(
                  std::make_shared<const CalibratedCost>(std::move(*cost)))

@@ -26,6 +26,15 @@ struct CalibratedCost {
   bool through_host = false;          ///< groups of a node share the links to its host
 };
 
+/// The calibration of the scope's device, if it was measured on devices joined in the same way. Fails
+/// with the reason otherwise.
+Result<comm::Calibrated> calibration_on(const comm::ClusterScope& scope);
+
+/// The cost by a calibration, of the algorithm and protocol that are given or else of NCCL's choice.
+/// Fails with the reason if it does not determine the time.
+Result<CalibratedCost> cost_on(const comm::ClusterScope& scope, const comm::Calibrated& calibrated,
+                               CollectiveKind kind, const comm::NcclOverrides& overrides = {});
+
 class CalibratedCosts {
  public:
   /// REQUIRES: the cluster outlives this object.

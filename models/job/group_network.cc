@@ -176,9 +176,19 @@ Estimate<Seconds> GroupSchedule::price(Bytes size) const {
   if (calibrated) {
     const comm::Phases usual = phases(size, Bound::kValue);
     const Seconds crowded = std::max(Seconds::s(0), bottleneck_link.of(size) - usual.wire);
-    return {usual.time + crowded, phases(size, Bound::kLow).time + crowded,
-            phases(size, Bound::kHigh).time + crowded,
-            calibrated->cost.at(size / parts).time.provenance};
+    const Estimate<Seconds> own = calibrated->cost.at(size / parts).time;
+    Estimate<Seconds> price = {usual.time + crowded, phases(size, Bound::kLow).time + crowded,
+                               phases(size, Bound::kHigh).time + crowded, own.provenance};
+    // Where the links of the cluster decide, their rates are those of datasheets. If the calibration
+    // agrees with them, the narrower of both intervals applies.
+    Estimate<Seconds> by_links = on_datasheet_links(price.value);
+    if (price.value <= own.high * parts) {
+      by_links.low = std::max(by_links.low, price.value * (own.low / own.value));
+      by_links.high = std::min(by_links.high, price.value * (own.high / own.value));
+    }
+    price.low = std::min(price.low, by_links.low);
+    price.high = std::max(price.high, by_links.high);
+    return price;
   }
   const auto flow = [&](Rate rate) {
     return slowest_flow(local_paths, local, size, rate) +
@@ -262,7 +272,8 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
                   fmt::format("at most {} ranks, or two_dimensional", kMostPairs));
     comm::Arrangement group{
         .ranks = key.ranks, .per_node = key.per_node, .chunks = key.chunks, .rails = key.rails};
-    if (key.cube != 0) group.rings = comm::cube_mesh_cycles(places_on_node(devices));
+    if (key.cube != 0)
+      group.rings = comm::cube_mesh_cycles(places_on_node(devices.first(key.per_node)));
     if (key.mesh) group.rings = comm::mesh_cycles(key.ranks);
     group.links_apart = key.mesh;
     Schedule schedule = TRY(comm::schedule(key.kind, key.algorithm, group));
@@ -301,8 +312,9 @@ Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
   if (algorithms.empty()) algorithms.push_back(usual_algorithm(kind));
   for (const Algorithm algorithm : algorithms) {
     ScheduleKey key = key_of(kind, algorithm, devices);
-    if (group.calibrated->cube_mesh && key.per_node == key.ranks) {
-      for (const std::uint32_t place : places_on_node(devices)) key.cube = key.cube * 9 + place + 1;
+    if (group.calibrated->cube_mesh && key.per_node > 1) {
+      for (const std::uint32_t place : places_on_node(devices.first(key.per_node)))
+        key.cube = key.cube * 9 + place + 1;
       // Every other collective is priced as one pass around the rings.
       if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kBarrier)
         key.kind = CollectiveKind::kAllGather;

@@ -16,7 +16,10 @@ struct Sockets {
 };
 
 Sockets sockets_of(const NodeTemplate& node) {
-  if (node.devices < 4) return {1, false, 1};
+  // Two bridged pairs of A100 and of H100 exchange at 0.75 of the nominal rate of PCIe (23.6 and
+  // 47.5 GB/s), which no link between two sockets of their time carries.
+  const bool two_pairs = node.kind == NodeKind::kNvlinkPairs && node.devices == 4;
+  if (node.devices < 4 || two_pairs) return {1, false, 1};
   const std::uint32_t share = node.kind == NodeKind::kPcie ? 4 : 2;
   if (node.devices <= 16) return {2, true, node.devices == 4 ? 2 : share};
   return {(node.devices + 3) / 4, false, 2};

@@ -35,9 +35,9 @@ enum class NodeKind : std::uint8_t {
 inline constexpr std::array<std::string_view, 5> kNodeKindNames = {
     "pcie", "nvlink_pairs", "hybrid_cube_mesh", "nvswitch", "mesh"};
 
-/// Devices are on PCIe switches (of one device each in nodes of up to 3, else of 4 in
-/// PCIe-only nodes and of 2 elsewhere), and these on the hosts: one socket for up to 3
-/// devices, two joined for up to 16, one per four devices and not joined for more (a rack of
+/// Devices are on PCIe switches (of one device each in nodes of up to 3 and of two pairs, else of 4
+/// in PCIe-only nodes and of 2 elsewhere), and these on the hosts: one socket for up to 3
+/// devices and for two pairs, two joined for up to 16, one per four devices and not joined for more (a rack of
 /// trays). NICs are on the PCIe switches in turn.
 struct NodeTemplate {
   NodeKind kind;

@@ -73,10 +73,10 @@ TEST_CASE("a PCIe box: four devices per switch, two sockets") {
 
 TEST_CASE("NVLink pairs: a bridge within the pair, PCIe between pairs") {
   const Cluster c = one_node(node_of(NodeKind::kNvlinkPairs, 4));
-  CHECK(c.links().size() == 4 + 2 + 1 + 2);
+  CHECK(c.links().size() == 4 + 4 + 2);
   CHECK(way(c, 2, 3) == "node0/gpu2 node0/gpu3");
   check_path(c, 2, 3, 2, 100);
-  CHECK(way(c, 1, 2) == "node0/gpu1 node0/pcie0 node0/cpu0 node0/cpu1 node0/pcie1 node0/gpu2");
+  CHECK(way(c, 1, 2) == "node0/gpu1 node0/pcie1 node0/cpu0 node0/pcie2 node0/gpu2");
   CHECK(error_of({.groups = {{node_of(NodeKind::kNvlinkPairs, 3)}}})
             .find("pairs of an odd number of devices") != std::string::npos);
 }

@@ -246,16 +246,14 @@ TEST_CASE("NVLS and the copy of all_gather are not transferred to another genera
 
 TEST_CASE("a call inside a framework costs its overhead, half-widths add by squares") {
   const FrameworkTiming timing{.call = Seconds::us(40), .high = Seconds::us(80)};
-  const Price bare{{Seconds::us(100), Seconds::us(70), Seconds::us(130), Provenance::kInterpolated},
-                   Algorithm::kRing,
-                   Protocol::kSimple,
-                   12};
+  const Estimate<Seconds> bare{Seconds::us(100), Seconds::us(70), Seconds::us(130),
+                               Provenance::kInterpolated};
   // 140; sqrt(30^2 + 40^2) = 50 below and above.
-  const Price timed = in_framework(bare, timing);
-  CHECK(timed.time.value.us() == Approx(140));
-  CHECK(timed.time.low.us() == Approx(90));
-  CHECK(timed.time.high.us() == Approx(190));
-  CHECK(timed.time.provenance == Provenance::kExtrapolated);
+  const Estimate<Seconds> timed = in_framework(bare, timing);
+  CHECK(timed.value.us() == Approx(140));
+  CHECK(timed.low.us() == Approx(90));
+  CHECK(timed.high.us() == Approx(190));
+  CHECK(timed.provenance == Provenance::kExtrapolated);
 }
 
 TEST_CASE("framework timing is read back as written") {

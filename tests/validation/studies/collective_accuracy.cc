@@ -71,7 +71,7 @@ class Validator {
       }
       if (!found->second) continue;
       comm::Price p = found->second->at(r.size);
-      if (timing) p = comm::in_framework(p, *timing);
+      if (timing) p.time = comm::in_framework(p.time, *timing);
       into.rows.push_back(
           {calibrated.calibration.device, r, p.time.value, p.time.low, p.time.high});
     }
