@@ -229,28 +229,11 @@ TEST_CASE("network answers for every GPU of the catalog what simulate does") {
   CHECK(answered == 5 * cluster::gpus().size());
 }
 
-// Rings left the node from the last GPU, and crossed its sockets at 10 GB/s.
-TEST_CASE("one NIC of a node is reached from the GPU next to it") {
-  const std::string cluster =
-      test::write_scratch("c.yaml",
-                          "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 8, "
-                          "inter_node: {kind: switch, links: 1, rate: 50 GB/s, latency: 2 us, "
-                          "network: infiniband}}\n")
-          .string();
-  for (const char* algorithm : {"ring", "tree", "nvls_tree"}) {
-    INFO(algorithm);
-    const Json json = json_of(
-        {"network", "--cluster", cluster, "--sizes", "4GiB", "--algorithm", algorithm, "--quiet"});
-    // 0.9 of the NIC; trees send 64/63 of what a ring does.
-    CHECK(json["points"][0]["bus_bandwidth"]["value"].get<double>() == Approx(44e9).epsilon(0.05));
-  }
-}
-
 TEST_CASE("a collective takes no less time for twice the bytes, beyond intervals") {
   struct Nodes {
     std::size_t nodes, local;
   };
-  for (const auto& [nodes, local] : {Nodes{1, 2}, Nodes{1, 8}, Nodes{2, 8}, Nodes{8, 8}})
+  for (const auto& [nodes, local] : {Nodes{1, 2}, Nodes{1, 8}, Nodes{1, 16}, Nodes{8, 8}})
     for (const cluster::Gpu& gpu : cluster::gpus()) {
       INFO(gpu.name << ": " << nodes << " x " << local);
       const std::string cluster =

@@ -150,8 +150,7 @@ TEST_CASE("double binary trees: every rank sends up and down, few are inner node
 // Four ranks on each of two nodes: S (1 + 1/4) by NVLink as in kNvls, and alongside S/4 through the NIC
 // in each direction, which has a fifth of the bytes and of the rate.
 TEST_CASE("a tree of NVLink SHARP sends within nodes and between them at once") {
-  const Result<Schedule> s =
-      schedule(Kind::kAllReduce, Algorithm::kNvlsTree, {.ranks = 8, .per_node = 4, .rails = 4});
+  const Result<Schedule> s = schedule(Kind::kAllReduce, Algorithm::kNvlsTree, {8, 4});
   REQUIRE(s);
   CHECK(s->local.count == 2);
   CHECK(s->busy == Approx(1.25));
@@ -166,17 +165,6 @@ TEST_CASE("a tree of NVLink SHARP sends within nodes and between them at once") 
   }
   CHECK(within == Approx(1.25));
   CHECK(between == Approx(0.25));
-  // One NIC carries all of it, from the first rank.
-  const Result<Schedule> one =
-      schedule(Kind::kAllReduce, Algorithm::kNvlsTree, {.ranks = 8, .per_node = 4, .rails = 1});
-  REQUIRE(one);
-  double leaving = 0;
-  for (const graph::MessageFlow& flow : one->flows->flows())
-    if (flow.from / 4 != flow.to / 4 && flow.from < 4) {
-      CHECK(flow.from == 0);
-      leaving += flow.share * flow.count;
-    }
-  CHECK(leaving == Approx(1));
 }
 
 TEST_CASE("an uneven all-to-all takes at least what its busiest port needs") {
