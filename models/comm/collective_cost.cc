@@ -80,12 +80,9 @@ std::optional<Curve> curve_of(const Calibration& c, CollectiveKind kind, std::ui
   const auto between = [&](double a, double b) { return a * std::pow(b / a, at); };
   Curve curve = *high;
   curve.ranks = ranks;
-  // Beyond the measured numbers both pieces slow down as large messages do.
-  for (LowLatency Curve::*piece : {&Curve::below, &Curve::above}) {
-    const double slower =
-        at > 1 ? high->above.rate / low->above.rate : (high->*piece).rate / (low->*piece).rate;
-    (curve.*piece).rate = (high->*piece).rate * std::pow(slower, at - 1);
-  }
+  for (LowLatency Curve::*piece : {&Curve::below, &Curve::above})
+    (curve.*piece).rate = ByteRate::bytes_per_s(
+        between((low->*piece).rate.bytes_per_s(), (high->*piece).rate.bytes_per_s()));
   const double ratio = low->above.rate / high->above.rate,
                both = std::pow(std::max(ratio, 1 / ratio), std::max(0.5, at - 0.5));
   curve.spread = {between(low->spread.low, high->spread.low) / both,
@@ -266,9 +263,14 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       extrapolate(1);
       cost.widths_.fill(1.5);
     }
-    if (!cost.set_cube_mesh(*c.cube_mesh, group, rings, overrides.algorithm))
-      return fail(fmt::format("{} on {} nodes of {} does not support this algorithm",
-                              to_string(group.kind), group.nodes, c.device));
+    cost.set_cube_mesh(*c.cube_mesh, group, rings);
+    if (group.nodes > 1) {
+      // Over nodes NCCL has trees since 2.4 (2019); a ring is what older versions run.
+      cost.tuning_ = NcclTuning(setup, group.kind, {.algorithm = overrides.algorithm});
+      if (!cost.tuning_->choose(1e9))
+        return fail(fmt::format("{} on {} ranks of {} does not support this algorithm",
+                                to_string(group.kind), group.ranks, c.device));
+    }
   } else {
     const CollectiveKind kind =
         group.kind == CollectiveKind::kBarrier ? CollectiveKind::kAllReduce : group.kind;
@@ -351,17 +353,19 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
       return {forms_[form].at(bytes), a, p, &forms_[form]};
     }
     case Shape::kLeast: {
+      const std::optional<NcclChoice> choice = tuning_ ? tuning_->choose(bytes) : std::nullopt;
+      const Algorithm algorithm = choice ? choice->algorithm : algorithm_;
+      const std::size_t first = algorithm == Algorithm::kTree ? kTreeForms : 0;
       std::size_t best = 0;
-      double least = forms_[0].at(bytes);
+      double least = forms_[first].at(bytes);
       for (std::size_t i = 1; i < pieces_; ++i)
-        if (const double time = forms_[i].at(bytes); time < least) {
+        if (const double time = forms_[first + i].at(bytes); time < least) {
           least = time;
           best = i;
         }
-      const Form& form = forms_[priced_ + best];
-      const bool low_latency = pieces_ > 1 && (best == 0 || best == trees_);
-      return {priced_ == 0 ? least : form.at(bytes), best < trees_ ? algorithm_ : Algorithm::kTree,
-              low_latency ? Protocol::kLl : Protocol::kSimple, &form};
+      const Form& form = forms_[first + priced_ + best];
+      return {priced_ == 0 ? least : form.at(bytes), algorithm,
+              best == 0 && pieces_ > 1 ? Protocol::kLl : Protocol::kSimple, &form};
     }
     case Shape::kKnee: {
       const bool above = bytes >= knee_;
@@ -425,7 +429,7 @@ std::vector<Algorithm> CollectiveCost::algorithms() const {
   for (int i = 0; i <= kPerDoubling * kDoublings; ++i) {
     const Algorithm a = answer(std::exp2(1.0 * i / kPerDoubling)).algorithm;
     if (std::ranges::find(found, a) == found.end()) found.push_back(a);
-    if (shape_ != Shape::kChosen && trees_ >= pieces_) break;
+    if (!tuning_) break;
   }
   return found;
 }

@@ -144,9 +144,7 @@ class CollectiveCost {
   void set_switched(const SwitchedConstants& c, const Group& g, const NcclSetup& setup,
                     const NcclOverrides& overrides);
   void set_pairwise(const Pairwise& c, const Group& g);
-  /// Whether the algorithm, if one is given, is among those of several nodes: ring and tree.
-  bool set_cube_mesh(const CubeMeshConstants& c, const Group& g, std::uint32_t rings,
-                     std::optional<Algorithm> algorithm);
+  void set_cube_mesh(const CubeMeshConstants& c, const Group& g, std::uint32_t rings);
   void set_curve(const Curve& curve, double k);
   void widen(double factor);
   /// Adds a spread to that of a band, as independent factors.
@@ -155,10 +153,10 @@ class CollectiveCost {
   std::vector<Step> steps_;  // of an algorithm of two levels; empty: any other
   Shape shape_ = Shape::kNothing;
   // kChosen: ring, then tree, by protocol, NVLS, PAT, NVLS tree. kLeast: the pieces, followed by their costs
-  // with the network where one takes part. kKnee: below, above.
+  // with the network where one takes part; of trees, where NCCL chooses among them and rings, after
+  // those of rings. kKnee: below, above.
   std::array<Form, 9> forms_{};
   std::uint32_t pieces_ = 0;
-  std::size_t trees_ = 9;                       // from this piece on they are of trees
   std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin
   Algorithm algorithm_ = Algorithm::kPairwise;  // of the pieces
   double knee_ = 0;

@@ -149,9 +149,10 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   }
 }
 
-bool CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g, std::uint32_t rings,
-                                   std::optional<Algorithm> algorithm) {
+void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
+                                   std::uint32_t rings) {
   shape_ = Shape::kLeast;
+  const bool trees = g.nodes > 1 && passes_of(g.kind) == 2;
   const double n = g.ranks, k = passes_of(g.kind), between = k * (g.nodes - 1);
   const double steps = k * (n - 1) - between;
   const double r = rings > 0 ? rings : 0.5;  // PCIe closes the ring; judgement, widened by half
@@ -185,20 +186,14 @@ bool CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g, s
     made.half = kHalfWait.b();
     return made;
   };
-  // Over nodes NCCL has trees since 2.4 (2019). It is taken to choose the faster, because its own
-  // constants for V100 have no measured counterpart over nodes.
-  const bool several = g.nodes > 1, trees = several && passes_of(g.kind) == 2;
+  forms_[0] = ring(c.small);
+  forms_[1] = ring(c.large);
+  if (trees) {
+    forms_[kTreeForms] = tree(c.small, 0);
+    forms_[kTreeForms + 1] = tree(c.large, 2);
+  }
+  pieces_ = 2;
   algorithm_ = Algorithm::kRing;
-  if (!several || algorithm.value_or(Algorithm::kRing) == Algorithm::kRing) {
-    forms_[pieces_++] = ring(c.small);
-    forms_[pieces_++] = ring(c.large);
-  }
-  trees_ = pieces_;
-  if (trees && algorithm.value_or(Algorithm::kTree) == Algorithm::kTree) {
-    forms_[pieces_++] = tree(c.small, 0);
-    forms_[pieces_++] = tree(c.large, 2);
-  }
-  return pieces_ > 0;
 }
 
 void CollectiveCost::set_curve(const Curve& curve, double k) {

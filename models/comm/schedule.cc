@@ -68,7 +68,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
 }
 
 /// The flows of messages that leave a node, from rank `from` to rank `to` of another: one for each
-/// rail, between the ranks of equal position that have a NIC. Within a node there is one.
+/// rail, between ranks of equal position. Within a node there is one.
 class Rails {
  public:
   Rails(const Arrangement& group, double part)
@@ -85,8 +85,8 @@ class Rails {
     for (std::uint32_t i = 0; i < rails; ++i) {
       const std::uint32_t place = i * per_node_ / rails;
       added.push_back(static_cast<std::uint32_t>(flows_.size()));
-      flows_.push_back({node == other ? from : node + place, node == other ? to : other + place,
-                        count, share / rails});
+      flows_.push_back({rails == 1 ? from : node + place, rails == 1 ? to : other + place, count,
+                        share / rails});
       parts_.push_back(part_ / rails);
     }
     return added;
@@ -349,22 +349,15 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   return std::move(rails).schedule(group.ranks, {steps, steps * share * 4, steps * 3}, depth, 2);
 }
 
-/// Reduction in the switches of each node, and between ranks of equal place that have a NIC at the same
+/// Reduction in the switches of each node, and between ranks of equal place on all nodes at the same
 /// time, because the buffer is pipelined. NVLinks carry it once and the NICs of a node twice (N-1)/N
 /// times; the messages of both take equally long.
-Schedule nvls_tree(const Arrangement& group) {
-  const std::uint32_t n = group.ranks, local = group.per_node, nodes = n / local,
-                      rails = std::clamp(group.rails, 1U, local);
+Schedule nvls_tree(std::uint32_t local, std::uint32_t nodes) {
+  const std::uint32_t n = local * nodes;
   constexpr std::uint32_t kUpAndDown = 2;
-  const double inside = (local + 1.0) / local, between = 2.0 * (nodes - 1) / nodes / rails;
+  const double inside = (local + 1.0) / local, between = 2.0 * (nodes - 1) / nodes / local;
   const Schedule within = from_phases(n, {ring(1, local, kUpAndDown, inside / kUpAndDown)});
-  Phase by_rails = ring(local, nodes, kUpAndDown, between / kUpAndDown);
-  by_rails.to = [=, to = by_rails.to](std::uint32_t r) {
-    for (std::uint32_t i = 0; i < rails; ++i)
-      if (r % local == i * local / rails) return to(r);
-    return r;
-  };
-  const Schedule leaving = from_phases(n, {std::move(by_rails)});
+  const Schedule leaving = from_phases(n, {ring(local, nodes, kUpAndDown, between / kUpAndDown)});
   Schedule result = together(within, leaving);
   std::vector<double> parts(within.flows->flows().size(), 1);
   parts.resize(result.flows->flows().size(), between / inside);
@@ -513,7 +506,7 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
     }
     case Algorithm::kNvlsTree:
       if (!all_reduce) return cannot(kind, algorithm, "all_reduce");
-      return nvls_tree(group);
+      return nvls_tree(local, nodes);
     case Algorithm::kCollnetChain:
       return fail(fmt::format("algorithm '{}' has a cost model but no message schedule",
                               to_string(algorithm)),
