@@ -264,13 +264,6 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       cost.widths_.fill(1.5);
     }
     cost.set_cube_mesh(*c.cube_mesh, group, rings);
-    if (group.nodes > 1) {
-      // Over nodes NCCL has trees since 2.4 (2019); a ring is what older versions run.
-      cost.tuning_ = NcclTuning(setup, group.kind, {.algorithm = overrides.algorithm});
-      if (!cost.tuning_->choose(1e9))
-        return fail(fmt::format("{} on {} ranks of {} does not support this algorithm",
-                                to_string(group.kind), group.ranks, c.device));
-    }
   } else {
     const CollectiveKind kind =
         group.kind == CollectiveKind::kBarrier ? CollectiveKind::kAllReduce : group.kind;
@@ -353,18 +346,15 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
       return {forms_[form].at(bytes), a, p, &forms_[form]};
     }
     case Shape::kLeast: {
-      const std::optional<NcclChoice> choice = tuning_ ? tuning_->choose(bytes) : std::nullopt;
-      const Algorithm algorithm = choice ? choice->algorithm : algorithm_;
-      const std::size_t first = algorithm == Algorithm::kTree ? kTreeForms : 0;
       std::size_t best = 0;
-      double least = forms_[first].at(bytes);
+      double least = forms_[0].at(bytes);
       for (std::size_t i = 1; i < pieces_; ++i)
-        if (const double time = forms_[first + i].at(bytes); time < least) {
+        if (const double time = forms_[i].at(bytes); time < least) {
           least = time;
           best = i;
         }
-      const Form& form = forms_[first + priced_ + best];
-      return {priced_ == 0 ? least : form.at(bytes), algorithm,
+      const Form& form = forms_[priced_ + best];
+      return {priced_ == 0 ? least : form.at(bytes), algorithm_,
               best == 0 && pieces_ > 1 ? Protocol::kLl : Protocol::kSimple, &form};
     }
     case Shape::kKnee: {
@@ -429,7 +419,7 @@ std::vector<Algorithm> CollectiveCost::algorithms() const {
   for (int i = 0; i <= kPerDoubling * kDoublings; ++i) {
     const Algorithm a = answer(std::exp2(1.0 * i / kPerDoubling)).algorithm;
     if (std::ranges::find(found, a) == found.end()) found.push_back(a);
-    if (!tuning_) break;
+    if (shape_ != Shape::kChosen) break;
   }
   return found;
 }

@@ -153,8 +153,7 @@ class CollectiveCost {
   std::vector<Step> steps_;  // of an algorithm of two levels; empty: any other
   Shape shape_ = Shape::kNothing;
   // kChosen: ring, then tree, by protocol, NVLS, PAT, NVLS tree. kLeast: the pieces, followed by their costs
-  // with the network where one takes part; of trees, where NCCL chooses among them and rings, after
-  // those of rings. kKnee: below, above.
+  // with the network where one takes part. kKnee: below, above.
   std::array<Form, 9> forms_{};
   std::uint32_t pieces_ = 0;
   std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin

@@ -152,12 +152,11 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
 void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
                                    std::uint32_t rings) {
   shape_ = Shape::kLeast;
-  const bool trees = g.nodes > 1 && passes_of(g.kind) == 2;
   const double n = g.ranks, k = passes_of(g.kind), between = k * (g.nodes - 1);
   const double steps = k * (n - 1) - between;
   const double r = rings > 0 ? rings : 0.5;  // PCIe closes the ring; judgement, widened by half
   const double network = g.network ? inverse(ring_rate(*g.network)) : 0;
-  const auto ring = [&](const LowLatency& l) {
+  const auto form = [&](const LowLatency& l) {
     // Rings through all ranks: they leave each node once, and the slowest link decides.
     Form made{l.call.s() + steps * l.step.s(), 0,
               k * (n - 1) / n * std::max(inverse(l.rate) / r, network)};
@@ -169,29 +168,8 @@ void CollectiveCost::set_cube_mesh(const CubeMeshConstants& c, const Group& g,
     made.half = n * kHalfWait.b();
     return made;
   };
-  // As set_switched(): a chain inside each node, two trees over the nodes. The first piece has the
-  // network's latency of LL, the second that of Simple.
-  const auto tree = [&](const LowLatency& l, std::size_t protocol) {
-    const double levels = std::log2(1.0 * g.nodes), local = n / g.nodes;
-    const auto a = static_cast<std::size_t>(Algorithm::kTree);
-    const double hop = nccl::kNetworkLatency[a][protocol] * 1e-6 +
-                       g.network->latency.s() * (protocol == 2 ? 2 : 1);
-    Form made{l.call.s() + 2 * ((local - 1) * l.step.s() + levels * hop), 0,
-              std::max({2 * inverse(l.rate) / r, network * (g.nodes > 2 ? 2 : 1),
-                        2 * inverse(tree_limit(Generation::kVolta, g.nodes))})};
-    made.launch = l.call.s();
-    made.wire = made.per_byte;
-    const Reach reach = reach_of(*g.network);
-    made.waits = (reach.step.s() + reach.hop.s()) * 2 * levels;
-    made.half = kHalfWait.b();
-    return made;
-  };
-  forms_[0] = ring(c.small);
-  forms_[1] = ring(c.large);
-  if (trees) {
-    forms_[kTreeForms] = tree(c.small, 0);
-    forms_[kTreeForms + 1] = tree(c.large, 2);
-  }
+  forms_[0] = form(c.small);
+  forms_[1] = form(c.large);
   pieces_ = 2;
   algorithm_ = Algorithm::kRing;
 }

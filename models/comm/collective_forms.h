@@ -11,8 +11,7 @@
 
 namespace rehearse::comm {
 
-/// Places among the forms of algorithms that NCCL chooses among: rings are first, by protocol or by
-/// piece.
+/// Places among the forms of algorithms that NCCL chooses among: rings are first, by protocol.
 inline constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7, kNvlsTreeForm = 8;
 
 /// How often the bytes go around: twice in an all_reduce.

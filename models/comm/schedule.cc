@@ -118,20 +118,14 @@ class Rails {
   std::vector<Wait> waits_;
 };
 
-std::vector<std::uint32_t> in_order(std::uint32_t ranks) {
-  std::vector<std::uint32_t> order(ranks);
-  std::iota(order.begin(), order.end(), 0U);
-  return order;
-}
-
 /// All around the rings; each message follows what its rank has received before.
 Schedule whole_ring(const Arrangement& group, std::uint32_t count, double share) {
   const std::uint32_t n = group.ranks;
   std::vector<std::vector<std::uint32_t>> orders = group.rings;
-  if (orders.empty()) orders.push_back(in_order(n));
-  for (std::vector<std::uint32_t>& order : orders)
-    for (std::size_t i = 0, local = order.size(); order.size() < n; ++i)
-      order.push_back(order[i] + static_cast<std::uint32_t>(local));
+  if (orders.empty()) {
+    orders.emplace_back(n);
+    std::iota(orders.front().begin(), orders.front().end(), 0U);
+  }
   const double part = 1.0 / static_cast<double>(orders.size());
   Rails rails(group, group.links_apart ? 1 : part);
   for (const std::vector<std::uint32_t>& order : orders) {
@@ -299,23 +293,19 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   using Numbers = std::vector<std::uint32_t>;
   std::uint32_t height = 0;
   for (const bool second : {false, true}) {
-    const std::vector<std::uint32_t> chain =
-        group.rings.empty() ? in_order(local) : group.rings[second ? group.rings.size() / 2 : 0];
-    // The rank at a position of the chain of a node, by the node's position in the tree.
-    const auto rank_of = [&](std::uint32_t place, std::uint32_t position) {
+    const auto head_of = [&](std::uint32_t place) {
       const std::uint32_t node = !second          ? place
                                  : nodes % 2 == 0 ? nodes - 1 - place
                                                   : (place + 1) % nodes;
-      return node * local + chain[position];
+      return node * local;
     };
-    const auto head_of = [&](std::uint32_t place) { return rank_of(place, 0); };
     // By position in the tree: flows into the head of the node from below, out of it, and into it
     // from above.
     std::vector<Numbers> from_below(nodes), up_flows(nodes), down_flows(nodes);
     for (std::uint32_t x = 0; up && x < nodes; ++x) {
       Numbers before;
       for (std::uint32_t j = local - 1; j > 0; --j) {
-        const Numbers flows = rails.add(rank_of(x, j), rank_of(x, j - 1), chunks, share);
+        const Numbers flows = rails.add(head_of(x) + j, head_of(x) + j - 1, chunks, share);
         rails.wait(flows, before, 1);
         before = flows;
       }
@@ -336,7 +326,7 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
       rails.wait(down_flows[x], parent == 0 ? from_below[0] : down_flows[parent], 1);
       Numbers before = x == 0 ? from_below[0] : down_flows[x];
       for (std::uint32_t j = 0; down && j + 1 < local; ++j) {
-        const Numbers flows = rails.add(rank_of(x, j), rank_of(x, j + 1), chunks, share);
+        const Numbers flows = rails.add(head_of(x) + j, head_of(x) + j + 1, chunks, share);
         rails.wait(flows, before, 1);
         before = flows;
       }

@@ -26,8 +26,8 @@ struct Arrangement {
   /// NICs of a node. Messages of a ring or tree that leave a node are divided among this many of
   /// its ranks, each with its own NIC, as NCCL divides them among channels. At most `per_node`.
   std::uint32_t rails = 1;
-  /// Orders of the rings that share a buffer, of the ranks of a node, each of which is followed by that
-  /// of the next node. Trees have chains of two of them. Empty: one ring in order of rank.
+  /// Orders of the rings that share a buffer, on ranks of one node; empty: one ring in order of
+  /// rank.
   std::vector<std::vector<std::uint32_t>> rings = {};
   /// Each of the rings, and each pair of ranks, has a link of its own; else they share ports.
   bool links_apart = false;

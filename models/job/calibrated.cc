@@ -34,7 +34,7 @@ Result<CalibratedCost> cost_on(const ClusterScope& scope, const Calibrated& cali
                           to_string(scope.network->node_rate));
   for (const std::string& note : scope.notes) source += "; " + note;
   return CalibratedCost{cost, std::move(source), cost.algorithms(),
-                        scope.fabric == comm::Fabric::kCubeMesh,
+                        scope.fabric == comm::Fabric::kCubeMesh && scope.nodes == 1,
                         scope.fabric == comm::Fabric::kHostStaged};
 }
 

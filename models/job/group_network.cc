@@ -262,8 +262,7 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
                   fmt::format("at most {} ranks, or two_dimensional", kMostPairs));
     comm::Arrangement group{
         .ranks = key.ranks, .per_node = key.per_node, .chunks = key.chunks, .rails = key.rails};
-    if (key.cube != 0)
-      group.rings = comm::cube_mesh_cycles(places_on_node(devices.first(key.per_node)));
+    if (key.cube != 0) group.rings = comm::cube_mesh_cycles(places_on_node(devices));
     if (key.mesh) group.rings = comm::mesh_cycles(key.ranks);
     group.links_apart = key.mesh;
     Schedule schedule = TRY(comm::schedule(key.kind, key.algorithm, group));
@@ -302,9 +301,8 @@ Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
   if (algorithms.empty()) algorithms.push_back(usual_algorithm(kind));
   for (const Algorithm algorithm : algorithms) {
     ScheduleKey key = key_of(kind, algorithm, devices);
-    if (group.calibrated->cube_mesh && key.per_node > 1) {
-      for (const std::uint32_t place : places_on_node(devices.first(key.per_node)))
-        key.cube = key.cube * 9 + place + 1;
+    if (group.calibrated->cube_mesh && key.per_node == key.ranks) {
+      for (const std::uint32_t place : places_on_node(devices)) key.cube = key.cube * 9 + place + 1;
       // Every other collective is priced as one pass around the rings.
       if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kBarrier)
         key.kind = CollectiveKind::kAllGather;

@@ -75,10 +75,7 @@ Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
                                                     (number("busbw_gbs") * 1e9);
     const std::string gpu(table.cell(r, "gpu_id"));
     comm::NcclOverrides overrides;
-    // NCCL 2.4 ended its trees at a threshold; since 2.5 (November 2019) prices choose.
-    const bool before_prices = table.cell(r, "as_of") < std::string_view("2019-11");
-    if (before_prices || system.find("ring only") != std::string::npos)
-      overrides.algorithm = Algorithm::kRing;
+    if (system.find("ring only") != std::string::npos) overrides.algorithm = Algorithm::kRing;
     score(accuracy, group.nodes > 1 ? several : one, gpu == "a100" ? "a100_sxm4_80" : gpu, system,
           group, overrides, Bytes::b(size), Seconds::s(time));
   }
