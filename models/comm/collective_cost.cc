@@ -80,9 +80,12 @@ std::optional<Curve> curve_of(const Calibration& c, CollectiveKind kind, std::ui
   const auto between = [&](double a, double b) { return a * std::pow(b / a, at); };
   Curve curve = *high;
   curve.ranks = ranks;
-  for (LowLatency Curve::*piece : {&Curve::below, &Curve::above})
-    (curve.*piece).rate = ByteRate::bytes_per_s(
-        between((low->*piece).rate.bytes_per_s(), (high->*piece).rate.bytes_per_s()));
+  // Beyond the measured numbers both pieces slow down as large messages do.
+  for (LowLatency Curve::*piece : {&Curve::below, &Curve::above}) {
+    const double slower =
+        at > 1 ? high->above.rate / low->above.rate : (high->*piece).rate / (low->*piece).rate;
+    (curve.*piece).rate = (high->*piece).rate * std::pow(slower, at - 1);
+  }
   const double ratio = low->above.rate / high->above.rate,
                both = std::pow(std::max(ratio, 1 / ratio), std::max(0.5, at - 0.5));
   curve.spread = {between(low->spread.low, high->spread.low) / both,

@@ -176,9 +176,19 @@ Estimate<Seconds> GroupSchedule::price(Bytes size) const {
   if (calibrated) {
     const comm::Phases usual = phases(size, Bound::kValue);
     const Seconds crowded = std::max(Seconds::s(0), bottleneck_link.of(size) - usual.wire);
-    return {usual.time + crowded, phases(size, Bound::kLow).time + crowded,
-            phases(size, Bound::kHigh).time + crowded,
-            calibrated->cost.at(size / parts).time.provenance};
+    const Estimate<Seconds> own = calibrated->cost.at(size / parts).time;
+    Estimate<Seconds> price = {usual.time + crowded, phases(size, Bound::kLow).time + crowded,
+                               phases(size, Bound::kHigh).time + crowded, own.provenance};
+    // Where the links of the cluster decide, their rates are those of datasheets. If the calibration
+    // agrees with them, the narrower of both intervals applies.
+    Estimate<Seconds> by_links = on_datasheet_links(price.value);
+    if (price.value <= own.high * parts) {
+      by_links.low = std::max(by_links.low, price.value * (own.low / own.value));
+      by_links.high = std::min(by_links.high, price.value * (own.high / own.value));
+    }
+    price.low = std::min(price.low, by_links.low);
+    price.high = std::max(price.high, by_links.high);
+    return price;
   }
   const auto flow = [&](Rate rate) {
     return slowest_flow(local_paths, local, size, rate) +
