@@ -93,9 +93,11 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
                             scope.on.device),
                 "--cluster FILE", "--fidelity closed prices a device by its calibration");
   std::shared_ptr<const CalibratedCost> cost;
-  if (scope.named || request.overrides.protocol || !scope.cluster)
+  if (scope.named || request.overrides.protocol || !scope.cluster) {
+    const comm::Calibrated calibrated = TRY(scope.calibrated);
     cost = std::make_shared<CalibratedCost>(
-        TRY(job::cost_on(scope.on, TRY(scope.calibrated), request.kind, request.overrides)));
+        TRY(job::cost_on(scope.on, calibrated, request.kind, request.overrides)));
+  }
   std::shared_ptr<OnCluster> on_cluster;
   std::string why_not;
   if (scope.cluster) {

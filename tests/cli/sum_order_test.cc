@@ -251,7 +251,7 @@ TEST_CASE("orders of sums on random recordings are those of a queue") {
   CHECK(changed > 5);
 }
 
-TEST_CASE("--sum-order says where it changes nothing and where it cannot be") {
+TEST_CASE("sum-order: it says where it changes nothing and where it cannot be") {
   const std::string in_order = recorded({{{7, 100, 50}, {7, 100, 150}, {7, 100, 50}}}, {{2, 50}});
   const test::Ran ran = test::rehearse({"whatif", in_order, "--sum-order", "ready"});
   CHECK(ran.code == 0);

@@ -210,7 +210,7 @@ Documents::Documents() {
   add({"check", "--history", accepted, "--candidate", again});
   add({"check", "--predictions", "examples/recordings"});
   const fs::path some = test::write_scratch("a.json", "{").parent_path();
-  fs::copy(before, some);
+  fs::copy(test::source_file(before), some);
   add({"check", "--predictions", some.string()});
   add({"pack", "examples/fleets/pack.yaml"});
   add({"input", "examples/pipelines/imagenet_s3.yaml"});
