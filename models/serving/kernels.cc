@@ -209,7 +209,7 @@ std::array<Law, kWeightFormats> completed(
     std::array<std::optional<Law>, kWeightFormats> laws,
     const std::array<std::optional<Law>, kWeightFormats>& relative, double low,
     bool multiplies_fp4) {
-  using enum Weights;
+  using enum workload::WeightFormat;
   const Weights nearest[] = {kBf16, kBf16, kFp8, multiplies_fp4 ? kFp8 : kBf16, kNvfp4, kBf16};
   std::array<Law, kWeightFormats> all;
   for (std::size_t i = 0; i < kWeightFormats; ++i) {
@@ -241,7 +241,7 @@ Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_v
   const bool fp4 = family_of(facts.architecture) == "blackwell";
   const Table& relative = of_family(facts.architecture, table);
   products_ = completed(table.products, relative.products, low_ / half_, fp4);
-  using enum Weights;
+  using enum workload::WeightFormat;
   for (const Weights w : {kFp8, kFp8Block, kNvfp4, kMxfp4, kInt4}) {
     const bool unit = w == kInt4 ? false : bytes_of(w) < 1 ? fp4 : low_ > half_;
     widened_[static_cast<std::size_t>(w)] = !unit;
