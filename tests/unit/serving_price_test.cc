@@ -81,7 +81,7 @@ TEST_CASE("a server starts only with formats that it has kernels for", "[serving
                          Precision precision) {
     return check_formats(framework, version, precision, **cluster::find_gpu(device)).has_value();
   };
-  using enum Weights;
+  using enum workload::WeightFormat;
   const Precision half = {}, fp8 = {.weights = kFp8}, nvfp4 = {.weights = kNvfp4},
                   int4 = {.weights = kInt4}, fp8_cache = {.cache = CacheFormat::kFp8};
   // Marlin widens FP8 from Ampere on, and on Turing in newer versions; Volta has int4 until then.
