@@ -262,9 +262,8 @@ Result<std::vector<GpuIndex>> sums_of_gradients(const Recording& recording, cons
 }
 
 bool adds_up(const program::ProgramOp& op) {
-  return op.task == program::Task::kCollective &&
-         (op.collective == CollectiveKind::kAllReduce ||
-          op.collective == CollectiveKind::kReduceScatter);
+  return op.task == program::Task::kCollective && (op.collective == CollectiveKind::kAllReduce ||
+                                                   op.collective == CollectiveKind::kReduceScatter);
 }
 
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,

@@ -30,8 +30,8 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
 
 /// Device ops of the messages after forward that hold no activations, in order of launch. Fails where
 /// activation_messages does.
-Result<std::vector<replay::GpuIndex>> sums_of_gradients(
-    const replay::Recording& recording, const workload::lifting::StepUnits& step);
+Result<std::vector<replay::GpuIndex>> sums_of_gradients(const replay::Recording& recording,
+                                                        const workload::lifting::StepUnits& step);
 /// Whether a message is an all-reduce or a reduce-scatter.
 bool adds_up(const program::ProgramOp& op);
 

@@ -98,7 +98,8 @@ TEST_CASE("a step with a number that regular expressions cannot count to is refu
 
 TEST_CASE("errors of a pair name their lines") {
   const auto path = test::write_scratch(
-      "pair.yaml", "baseline: a\npredict: whatif recording\nstep: step .*\nlimit: 0 s\nlimits: x\n");
+      "pair.yaml",
+      "baseline: a\npredict: whatif recording\nstep: step .*\nlimit: 0 s\nlimits: x\n");
   const Result<Pair> pair = read_pair(path);
   REQUIRE_FALSE(pair);
   const std::string text = to_string(pair.error());
