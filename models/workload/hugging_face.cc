@@ -392,8 +392,8 @@ Result<Transformer> parse_hugging_face(const std::string& text, std::string name
     if (const std::optional<Config> quantisation = config.map("quantization_config")) {
       const std::optional<WeightFormat> format = quantised(*quantisation);
       if (!format)
-        root.report("quantization_config", "has weights in a format that is not known",
-                    "a config without it, and precision.weights of a server");
+        root.report("quantization_config", "names a format of weights that is not known",
+                    "remove the key; precision.weights states the format of a server");
       model.published = format.value_or(WeightFormat::kBf16);
     }
     if (const std::string own = config.text("_name_or_path"); !own.empty()) model.name = own;

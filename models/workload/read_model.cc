@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -112,8 +113,12 @@ Implementation read_implementation(const YamlMap& map, Implementation how) {
   return how;
 }
 
+/// An error of another file keeps its place there.
 void report(const YamlMap& map, std::string_view key, const Error& error) {
-  for (const Diagnostic& d : error.diagnostics) map.report(key, d.problem, d.expected, d.nearest);
+  for (Diagnostic d : error.diagnostics) {
+    std::string expected = std::exchange(d.expected, ""), nearest = std::exchange(d.nearest, "");
+    map.report(key, to_string(d), std::move(expected), std::move(nearest));
+  }
 }
 
 struct Named {

@@ -229,6 +229,40 @@ TEST_CASE("network answers for every GPU of the catalog what simulate does") {
   CHECK(answered == 5 * cluster::gpus().size());
 }
 
+TEST_CASE("a collective takes no less time for twice the bytes, beyond intervals") {
+  struct Nodes {
+    std::size_t nodes, local;
+  };
+  for (const auto& [nodes, local] :
+       {Nodes{1, 2}, Nodes{1, 8}, Nodes{1, 16}, Nodes{2, 8}, Nodes{8, 8}})
+    for (const cluster::Gpu& gpu : cluster::gpus()) {
+      INFO(gpu.name << ": " << nodes << " x " << local);
+      const std::string cluster =
+          test::write_scratch(
+              "c.yaml", fmt::format("cluster: {{device: {}, devices_per_node: {}, "
+                                    "nodes: {}{}}}\n",
+                                    gpu.name, local, nodes, local > 8 ? ", intra_node: pcie" : ""))
+              .string();
+      const Json json = json_of({"network", "--cluster", cluster, "--sizes", "8B:4GiB", "--op",
+                                 "all_reduce,all_gather,broadcast,all_to_all,reduce_scatter"});
+      const Json* before = nullptr;
+      for (const Json& point : json["points"]) {
+        const auto end = [](const Json& of, const char* name) {
+          return of["time"][name].get<double>();
+        };
+        CHECK(end(point, "low") < end(point, "value"));
+        CHECK(end(point, "value") < end(point, "high"));
+        if (before && (*before)["op"] == point["op"]) {
+          INFO(point["op"] << " of " << point["bytes"]);
+          const double value = end(point, "value"), half = end(*before, "value");
+          CHECK(
+              (value > 0.98 * half || (end(point, "high") > half && end(*before, "low") < value)));
+        }
+        before = &point;
+      }
+    }
+}
+
 TEST_CASE("plan, recommend and simulate take as long for the same collectives on a cluster") {
   const int nodes = GENERATE(1, 2);
   INFO(nodes << " nodes");

@@ -279,6 +279,11 @@ TEST_CASE("a config in the folder of the job gives the model, with overrides of 
   REQUIRE(found.workload);
   CHECK(parameters(*found.workload) == "1235814400");
   CHECK(found.workload->tokens_per_sample == 8192);
+
+  std::ofstream(folder / "wrong.json") << R"({"model_type": "llama", "hidden_size": "big"})";
+  CHECK(read("hugging_face: wrong.json\n", folder)
+            .errors.find("hugging_face: " + (folder / "wrong.json").string() +
+                         ":1:40: hidden_size: 'big' is not a number") != std::string::npos);
 }
 
 TEST_CASE("the config of a quantised checkpoint gives the format of its weights") {
@@ -314,7 +319,7 @@ TEST_CASE("the config of a quantised checkpoint gives the format of its weights"
   }
   const Result<Transformer> unknown = read(R"({"quant_method": "gptq", "bits": 3})");
   REQUIRE_FALSE(unknown);
-  CHECK(to_string(unknown.error()).find("quantization_config: has weights in a format") !=
+  CHECK(to_string(unknown.error()).find("quantization_config: names a format of weights") !=
         std::string::npos);
 }
 
