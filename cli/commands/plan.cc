@@ -361,7 +361,7 @@ void add_plan(CLI::App& app, Action& action) {
   add_number(
       *command, "--risk", options->risk, 0.5, 0.99,
       "rank the best plans by the value that is not exceeded with this probability: 0.5 (default), "
-      "the expected value, to 0.99");
+      "the predicted value with the mean of stalls, to 0.99");
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
              "how the best plans are run: closed, message (default; SimGrid confirms them if that "
              "takes seconds) or simgrid");

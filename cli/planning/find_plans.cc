@@ -68,7 +68,7 @@ class Finder {
          {std::pair{&found->best, &plans.best}, {&found->front, &plans.front}})
       for (const strategies::Judged& judged : *from) {
         Candidate c = space.at(judged.index);
-        to->push_back({c.training, std::move(c.plan), judged.figures});
+        to->push_back(found_of({c.training, std::move(c.plan), judged.figures}));
       }
     if (ranks_anew() && !request_.thorough && !request_.most_runs)
       plans.runs_if_thorough = runs_of(spec_, space, true);
@@ -129,10 +129,11 @@ class Finder {
       if (request_.input != nullptr)
         costs->feed.emplace(request_.input->pipeline(), spec_, cluster_);
       // At least until the samples have come, in the bound as in the evaluation.
-      const auto figures =
-          [this, costs](const Candidate& c,
-                        const std::optional<step::PlanCost>& cost) -> std::optional<Figures> {
+      const auto figures = [this, costs](
+                               const Candidate& c,
+                               std::optional<step::PlanCost> cost) -> std::optional<Figures> {
         if (!cost) return std::nullopt;
+        cost->step += cost->mean_stall;
         const Figures alone = bill_.of(*cost);
         if (!costs->feed) return alone;
         return bill_.with_requests(
@@ -152,6 +153,18 @@ class Finder {
     };
   }
 
+  /// The plan as it runs without stalls, which the search adds to its step (new_judge()), and how
+  /// much they add.
+  FoundPlan found_of(FoundPlan plan) {
+    const auto cost = costs_.of(plan.training, plan.plan, Bytes::b(0));
+    // A plan with an input pipeline is run again, with the pipeline.
+    if (!cost || cost->mean_stall == Seconds::s(0) || request_.input != nullptr) return plan;
+    const Seconds expected = Seconds::s(of(plan.figures, Figure::kStepTime));
+    plan.figures = bill_.with_waiting(plan.figures, cost->mean_stall * -1);
+    plan.slower = expected / (expected - cost->mean_stall);
+    return plan;
+  }
+
   /// Adds to the best plans those of them that named algorithms make better. A plan that waits for
   /// its samples keeps NCCL's choice.
   void try_algorithms(std::vector<FoundPlan>& plans, const Question& question) {
@@ -169,7 +182,7 @@ class Finder {
       const Candidate c{plans[i].training, plans[i].plan};
       const auto better = with_algorithms(spec_.workload, c, request_.axes, objective);
       if (!better || !objective(*better, c)) continue;
-      FoundPlan found{better->training, better->plan, figures};
+      FoundPlan found{better->training, better->plan, figures, plans[i].slower};
       if (keeps(found, question)) plans.push_back(std::move(found));
     }
     std::ranges::stable_sort(plans, {}, by_order());
@@ -451,13 +464,15 @@ class Finder {
     return of(plan.figures, figure) * (figure == Figure::kMemory ? plan.fuller : plan.slower);
   }
 
-  /// Without a risk, the interval of a step does not matter to its rank.
+  /// Without a risk, the interval of a step does not matter to its rank, but for its stalls.
   bool value_decides() const { return request_.risk <= 0.5; }
 
   void take(const step::Step& step, FoundPlan& plan) const {
     const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
     plan.figures = figures_of(step);
-    plan.slower = value_at(step.time, request_.risk) / step.time.value;
+    plan.slower =
+        (value_decides() ? step.time.value + step.mean_stall : value_at(step.time, request_.risk)) /
+        step.time.value;
     plan.fuller = value_at(peak, request_.risk) / peak.value;
   }
 

@@ -44,11 +44,13 @@ class PlanCosts::State {
     const double fullest = std::max(memory::fullest(*memory).share(), host ? host->share() : 0);
     PlanCost cost{Seconds::s(0), usable_ * fullest, {}};
     cost.busy.assign(kinds_.size(), Seconds::s(0));
+    const Situation situation = situation_on(*layout, training, plan);
+    if (!spec_.conditions.measured)
+      cost.mean_stall = mean_stall(situation, *layout, spec_.conditions.host);
     if (cost.memory > most) return cost;
     Priced& prices = priced(plan);
     prices.collectives.forget_many();
-    const Result<StepTime> time =
-        closed_step(*layout, *prices.prices, options(*layout, training, plan));
+    const Result<StepTime> time = closed_step(*layout, *prices.prices, options(*layout, situation));
     if (!time) return wrong(time);
     cost.step = time->step;
     for (std::size_t s = 0; s < layout->stages.size(); ++s) {
@@ -110,15 +112,12 @@ class PlanCosts::State {
     return *priced;
   }
 
-  StepOptions options(const Layout& layout, const Training& training, const Plan& plan) const {
-    // Looking at all ranks takes as long as a small plan's closed step.
-    const bool alike = !spec_.conditions.host.knows_efa();
-    return {.job = alike ? job_options(spec_.conditions)
-                         : job_options(
-                               spec_.conditions,
-                               situation_of(layout, cluster_, training.microbatch, plan.zero > 0),
-                               layout),
+  StepOptions options(const Layout& layout, const Situation& situation) const {
+    return {.job = job_options(spec_.conditions, situation, layout),
             .overlap_loss = spec_.conditions.overlap_penalty};
+  }
+  Situation situation_on(const Layout& layout, const Training& training, const Plan& plan) const {
+    return situation_of(layout, cluster_, training.microbatch, plan.zero > 0);
   }
 
   template <class T>

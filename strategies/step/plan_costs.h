@@ -21,6 +21,7 @@ struct PlanCost {
   Bytes memory;
   /// Computing, all ranks together, by kind of device in the order of the cluster.
   std::vector<Seconds> busy;
+  Seconds mean_stall = Seconds::s(0);  ///< Step::mean_stall; a lower bound has none
 };
 
 class PlanCosts {

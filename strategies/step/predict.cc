@@ -366,6 +366,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     step.peak += peak_of(facts, spec.training.dtype) * kind.ranks;
   }
   step.share_by_provenance = work.share_by_provenance;
+  if (!spec.conditions.measured)
+    step.mean_stall = mean_stall(setting.situation, step.layout, spec.conditions.host);
   if (options.value_only) return step;
   if (options.path && step.has_run()) step.path = path_of(step).parts;
   if (!sums->facts) sums->facts = TRY(facts_of(step, runner, options.timeline));

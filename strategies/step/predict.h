@@ -14,7 +14,7 @@ struct PredictOptions {
   bool unfold = false;          ///< run every rank, even if ranks do the same; always with servers
   bool counterfactuals = true;  ///< make the runs that `Step::counterfactuals` needs
   /// Only one run, without those that the interval of the step needs: `Step::time` is its value
-  /// alone, and communication, occupancy and the regime are not known.
+  /// alone and the mean of its stalls; communication, occupancy and the regime are not known.
   bool value_only = false;
   /// The step keeps its run. Without this, one with many microbatches may come from runs with few
   /// (fewer_microbatches.h): to 1e-4 of its length the same step. Only complete() takes the run from

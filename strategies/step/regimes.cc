@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <vector>
 
 #include "models/comm/reach.h"
 #include "models/comm/scope_of_cluster.h"
@@ -127,13 +128,13 @@ Situation situation_of(const workload::Layout& layout, const cluster::Cluster& c
               .stages = static_cast<std::uint32_t>(layout.stages.size()),
               .microbatches = layout.microbatches,
               .samples_in_tensor_group = microbatch * first.degrees.tensor};
-  std::set<NodeId> nodes;
+  std::vector<bool> used(cluster.nodes().size());
   std::optional<std::uint32_t> other;  // a rank on another node than the first
   for (std::uint32_t rank = 0; rank < layout.ranks(); ++rank) {
-    nodes.insert(node_of(rank));
+    used[node_of(rank).index()] = true;
     if (!other && node_of(rank) != node_of(0)) other = rank;
   }
-  s.nodes = static_cast<std::uint32_t>(nodes.size());
+  s.nodes = static_cast<std::uint32_t>(std::ranges::count(used, true));
   if (!other) return s;
   if (s.stages > 1) s.passed = first.chunks.front().layers.back().output;
   for (const workload::Stage& stage : layout.stages) {
@@ -181,6 +182,15 @@ Seconds stall_of(const Regime& regime, const workload::Layout& layout) {
   // Lengths of stalls are taken as uniform, since the rows are few.
   const double quantile = 1 - kLongStalls / regime.stalled;
   return regime.stall * slots_of(layout) * std::min(1.0, quantile / kShortStalls);
+}
+
+Seconds mean_stall(const Situation& situation, const workload::Layout& layout,
+                   const host::Implementation& host) {
+  const Regime& regime = regime_of(situation);
+  if (regime.stalled <= kMostStalls) return Seconds::s(0);
+  const Seconds longest = regime.stall * slots_of(layout) / kShortStalls;
+  return std::max(Seconds::s(0), longest / 2 * regime.stalled -
+                                     median_stall(regime, layout, host, situation.whole_gradients));
 }
 
 }  // namespace rehearse::step

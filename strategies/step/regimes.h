@@ -91,4 +91,9 @@ Seconds median_stall(const Regime& regime, const workload::Layout& layout,
 /// The longest of 95 % of the stalls of a step; zero where a tenth of the runs stall, or fewer.
 Seconds stall_of(const Regime& regime, const workload::Layout& layout);
 
+/// How much longer than median_stall() runs stall in the mean, those that do not included; zero
+/// where stall_of() is.
+Seconds mean_stall(const Situation& situation, const workload::Layout& layout,
+                   const host::Implementation& host);
+
 }  // namespace rehearse::step

@@ -81,6 +81,7 @@ struct Step {
   /// of the upper end is for runs that stall.
   Regime regime = regimes().front();
   Seconds stall = Seconds::s(0);
+  Seconds mean_stall = Seconds::s(0);  ///< of all runs, beyond the value of `time` (regimes.h)
   /// The part of `time` that is saved if messages and copies take no time.
   Seconds communication = Seconds::s(0);
   /// The intervals of that part and of the rest.

@@ -225,6 +225,33 @@ TEST_CASE("Among plans within the noise, known regimes without stalls come first
   }
 }
 
+// Two stages over two nodes are the fastest if no run stalls; one in six does, on EFA.
+TEST_CASE("Plans are ranked by their mean, in which some runs stall") {
+  const auto on = [](const char* network) {
+    const cluster::Cluster nodes = cluster_of(
+        std::string("device: a100_sxm4_40, devices_per_node: 8, nodes: 2, intra_node: nvswitch, "
+                    "inter_node: {links: 4, rate: 100 Gbit/s, latency: 20 us, network: ") +
+        network + "}");
+    PlanRequest request;
+    request.confirm = step::Fidelity::kMessage;
+    request.keep = 10;
+    request.axes.tensor = {1};
+    request.axes.zero = {0};
+    step::Spec spec = job();
+    spec.training.global_batch = 16;
+    return found(spec, nodes, request);
+  };
+  const FoundPlans efa = on("efa"), infiniband = on("infiniband");
+  CHECK(infiniband.best.front().step->mean_stall == Seconds::s(0));
+  const FoundPlan& first = efa.best.front();
+  CHECK(first.step->mean_stall == Seconds::s(0));
+  for (const FoundPlan& plan : efa.best) {
+    INFO(plan_words(plan.training, plan.plan));
+    CHECK(first.step->time.value <= (plan.step->time.value + plan.step->mean_stall) * (1 + kNoise));
+    CHECK(plan.slower == Approx(1 + plan.step->mean_stall / plan.step->time.value));
+  }
+}
+
 TEST_CASE("Limits hold, and another objective finds another plan") {
   const cluster::Cluster cluster = eight_a100();
   PlanRequest request{.axes = {.context = {1}}, .keep = 1};

@@ -108,6 +108,11 @@ TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
         Approx(12.1 * (1 - 0.05 / 0.17) / 0.95));
   CHECK(stall_of(of(NetworkKind::kEfa, 4, false, true), layout) == Seconds::s(0));
   CHECK(stall_of(of({}, 1, false, false), layout) == Seconds::s(0));
+  // Their lengths are uniform from 0 to 12.1 s / 0.95, and those of 17 % of the runs are half of that.
+  Situation over{.nodes = 16, .network = NetworkKind::kEfa, .pipeline_over_nodes = true};
+  CHECK(mean_stall(over, layout, {}).s() == Approx(12.1 / 0.95 / 2 * 0.17));
+  over.nodes = 4;
+  CHECK(mean_stall(over, layout, {}) == Seconds::s(0));
   // The median run stalls above 32 nodes: 8 microbatches and 0.35 · 3 further stages, and each
   // waits for two neighbours for 0.56 s.
   const Regime& many = of(NetworkKind::kEfa, 64, false, true);
