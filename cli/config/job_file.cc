@@ -179,7 +179,7 @@ Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditi
   TRY(file.status());
   for (step::Conditions& each : conditions.all) {
     each.provenance = Provenance::kInterpolated;
-    each.most_fixed = each.fixed;
+    step::set_fixed(each, each.fixed);
     each.source = fmt::format("calibrated: {}", path.filename().string());
   }
   return {};

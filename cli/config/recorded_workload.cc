@@ -306,7 +306,8 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
         file, on, device));
   }
   for (step::Conditions& each : conditions) {
-    each.host_per_kernel = each.fixed = each.most_fixed = Seconds::s(0);
+    each.host_per_kernel = Seconds::s(0);
+    step::set_fixed(each, Seconds::s(0));
     each.idle_per_kernel = recorded.idle_per_kernel;
     each.provenance = Provenance::kRecorded;
     each.source = fmt::format("recorded: {}", file);

@@ -112,9 +112,10 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
                 "--target '300e9 tokens', or target: {tokens: 300e9} in the job file");
   if (job.target->epochs && !job.target->samples) {
     if (!job.epoch)
-      return fail("--target: the number of samples per epoch is not given",
-                  "target: {samples_per_epoch: 1281167} in " + path.string() +
-                      ", or `samples` in the file that its `input` names");
+      return fail(
+          "--target: the number of samples per epoch is not given",
+          "samples, such as --target '90e6 samples', or target: {samples_per_epoch: 1281167} in "
+          "the job file, or `samples` in the file that its `input` names");
     job.target->samples = *job.target->epochs * *job.epoch;
   }
   if (job.target->tokens && job.spec.workload.tokens_per_sample == 0)

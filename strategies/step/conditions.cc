@@ -146,7 +146,12 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
 
 void take_plain_loop(Conditions& conditions) {
   conditions.fixed = Seconds::ms(3);
+  conditions.least_fixed = Seconds::ms(0.5);
   conditions.most_fixed = Seconds::ms(30);
+}
+
+void set_fixed(Conditions& conditions, Seconds fixed) {
+  conditions.fixed = conditions.least_fixed = conditions.most_fixed = fixed;
 }
 
 void widen_kernels(Conditions& conditions) {
@@ -230,7 +235,7 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
   read_host(map, all);
   read.time("fixed", &C::fixed);
   if (map.has("fixed"))
-    for (Conditions& conditions : all) conditions.most_fixed = conditions.fixed;
+    for (Conditions& conditions : all) set_fixed(conditions, conditions.fixed);
   read.factor(
       "fastest", 0.3, 1, [](C & c) -> auto& { return c.fastest; });
   read.factor(

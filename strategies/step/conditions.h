@@ -73,11 +73,12 @@ struct Conditions {
   /// cluster applies it (comm::with_slower_links).
   double network_scale = 1;
   Seconds fixed = Seconds::ms(20);  ///< once per step
-  /// The fixed time at the slow end of the interval: jobs of published tables took from 20 ms (MPT)
+  /// The fixed time at the ends of the interval: jobs of published tables took from 20 ms (MPT)
   /// to 70 ms (Megatron-LM on 64 and more GPUs) in addition to computing; frameworks that gather
-  /// statistics of gradients take more (docs/accuracy.md). A measured or given value is `fixed`
-  /// itself.
-  Seconds most_fixed = Seconds::ms(70);
+  /// statistics of gradients take more (docs/accuracy.md). Recorded loops whose optimizer updates
+  /// all parameters in a few kernels take 0.5 to 3 ms. A measured or given value is all three
+  /// (set_fixed).
+  Seconds least_fixed = Seconds::ms(3), most_fixed = Seconds::ms(70);
   /// Extra device idle time per kernel: launch gaps, input and copies of a recording.
   Seconds idle_per_kernel = Seconds::s(0);
   /// Overlap costs max(a, b) + penalty · min(a, b).
@@ -100,10 +101,13 @@ struct Conditions {
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
 
 /// The fixed time of a loop that reads no norm of gradients, as networks of convolutions are trained:
-/// 3 ms, and 30 ms at the slow end. Between steps the devices of recorded trainings idle 0.5 ms (RTX
+/// 3 ms, from 0.5 to 30 ms. Between steps the devices of recorded trainings idle 0.5 ms (RTX
 /// 2080 Ti), 0.9 ms (MI300X) and 4.6 ms (H100); steps of Pollux, which gathers statistics of
 /// gradients, take 15 to 28 ms on four GPUs in addition to their samples. The geometric mean is 2.6.
 void take_plain_loop(Conditions& conditions);
+
+/// The fixed time is known.
+void set_fixed(Conditions& conditions, Seconds fixed);
 
 /// Widens the interval of computing to that of FP8, mixtures, and other models and formats.
 void widen_kernels(Conditions& conditions);

@@ -39,9 +39,9 @@ Estimate<Seconds> interval(const Step& step, program::Interval computing, const 
   Provenance provenance = errors.provenance;
   const Seconds exposed = step.communication;
   const Seconds rest = step.time.value - exposed;
-  const double down = std::hypot(rest.s() * (1 - computing.low),
-                                 std::max(exposed * (1 - step.links.low), network.down).s(),
-                                 std::min(step.fixed, exposed).s());
+  const double down = std::hypot(
+      rest.s() * (1 - computing.low), std::max(exposed * (1 - step.links.low), network.down).s(),
+      std::max(std::min(step.fixed, exposed), conditions.fixed - conditions.least_fixed).s());
   const double up = std::hypot(rest.s() * (computing.high - 1),
                                std::max(exposed * (step.links.high - 1), network.up).s(),
                                std::max(Seconds::s(0), conditions.most_fixed - step.fixed).s());

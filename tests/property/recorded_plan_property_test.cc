@@ -42,7 +42,8 @@ Workload chain_of_blocks(const test::RecordedJob& job) {
 
 step::Conditions without_host() {
   step::Conditions conditions;
-  conditions.host_per_kernel = conditions.fixed = conditions.most_fixed = Seconds::s(0);
+  conditions.host_per_kernel = Seconds::s(0);
+  step::set_fixed(conditions, Seconds::s(0));
   conditions.overlap_penalty = 0;
   return conditions;
 }

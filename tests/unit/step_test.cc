@@ -118,12 +118,14 @@ TEST_CASE("the fixed time of a step has no interval if it is given") {
   Spec spec = test::zoo_spec("resnet50", {.global_batch = 32, .microbatch = 32}, {});
   const Step usual = test::predicted(spec, test::a100_nodes(1), Fidelity::kClosed);
   CHECK(usual.time.high - usual.time.value >= spec.conditions.most_fixed - spec.conditions.fixed);
+  CHECK(usual.time.value - usual.time.low >= spec.conditions.fixed - spec.conditions.least_fixed);
   const Result<YamlFile> file = YamlFile::parse("fixed: 20 ms\n", "c.yaml");
   REQUIRE(file);
   read_conditions(file->root(), {&spec.conditions, 1});
   const Step given = test::predicted(spec, test::a100_nodes(1), Fidelity::kClosed);
   CHECK(given.time.value == usual.time.value);
   CHECK(given.time.high < usual.time.high);
+  CHECK(given.time.low > usual.time.low);
 }
 
 TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {

@@ -96,7 +96,7 @@ Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep>
                               step::kFixedTime}},
                             step_at));
   conditions = with(fit.factors);
-  conditions.most_fixed = conditions.fixed;
+  step::set_fixed(conditions, conditions.fixed);
   conditions.known = step::Known{fit.after, step::kStepError, {}};
   conditions.provenance = Provenance::kInterpolated;
   return conditions;
