@@ -10,11 +10,10 @@
 #include "cli/config/job_input.h"
 #include "cli/planning/no_plan.h"
 #include "cli/planning/plan_feed.h"
-#include "cli/planning/plan_words.h"
+#include "cli/planning/plan_order.h"
 #include "cli/planning/run_budget.h"
 #include "cli/planning/step_bill.h"
 #include "cli/planning/try_algorithms.h"
-#include "sim/base/statistics.h"
 #include "sim/engine/simgrid.h"
 #include "sim/work/bytes.h"
 #include "sim/work/queue.h"
@@ -44,7 +43,8 @@ class Finder {
         request_(request),
         ranks_(request.ranks.value_or(static_cast<std::uint32_t>(cluster.devices().size()))),
         costs_(spec, cluster),
-        bill_(costs_.kinds(), request.place) {}
+        bill_(costs_.kinds(), request.place),
+        order_(request, bill_) {}
 
   Result<FoundPlans> run() {
     for (std::size_t f = 0; f < strategies::kFigures; ++f) TRY(check_known(static_cast<Figure>(f)));
@@ -80,10 +80,6 @@ class Finder {
   }
 
  private:
-  auto by_order() const {
-    return [this](const FoundPlan& plan) { return order_of(plan); };
-  }
-
   Status check_known(Figure figure) const {
     const bool asked = figure == request_.objective ||
                        of(request_.at_most, figure) < of(strategies::kNoLimits, figure);
@@ -183,9 +179,9 @@ class Finder {
       const auto better = with_algorithms(spec_.workload, c, request_.axes, objective);
       if (!better || !objective(*better, c)) continue;
       FoundPlan found{better->training, better->plan, figures, plans[i].slower};
-      if (keeps(found, question)) plans.push_back(std::move(found));
+      if (PlanOrder::keeps(found, question)) plans.push_back(std::move(found));
     }
-    std::ranges::stable_sort(plans, {}, by_order());
+    std::ranges::stable_sort(plans, {}, order_);
     if (plans.size() > question.keep) plans.resize(question.keep);
   }
 
@@ -226,7 +222,7 @@ class Finder {
     if (first == step::Fidelity::kMessage && !unfold && request_.input == nullptr)
       TRY(look_again(plans, question));
     TRY(run_all(plans.best, last, unfold, question));
-    prefer_known(plans.best);
+    order_.prefer_known(plans.best);
     if (first == step::Fidelity::kMessage) {
       const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
       for (FoundPlan& plan : plans.best)
@@ -249,18 +245,9 @@ class Finder {
       take(step, first);
       first.step = std::move(step);
       ++plans.all_ranks;
-      TRY(rank(plans.best, question));
+      TRY(order_.rank(plans.best, question));
     }
     return {};
-  }
-
-  /// Among the plans within the noise of the first, those in known regimes come first.
-  void prefer_known(std::vector<FoundPlan>& plans) const {
-    const double most = order_of(plans.front()) * (1 + kNoise);
-    const auto end =
-        std::ranges::find_if(plans, [&](const FoundPlan& plan) { return order_of(plan) > most; });
-    std::ranges::stable_sort(plans.begin(), end, {},
-                             [](const FoundPlan& plan) { return caution_of(*plan.step); });
   }
 
   Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
@@ -280,7 +267,7 @@ class Finder {
     const auto ran = TRY(
         work::run_all({.part = "runs", .items = plans.size(), .evaluate = run_one},
                       {.threads = threads, .progress = request_.phase("running the shown plans")}));
-    return rank(plans, question);
+    return order_.rank(plans, question);
   }
 
   /// Keeps the steps of the best plans alone, which are large.
@@ -307,7 +294,7 @@ class Finder {
       // Plans that wait for samples are ranked again, and other processes do not send steps.
       if (request_.input == nullptr && !request_.spread) {
         const std::lock_guard lock(mutex);
-        best.emplace(std::pair(at_risk(found, request_.objective), i), std::move(step));
+        best.emplace(std::pair(PlanOrder::counted(found, request_.objective), i), std::move(step));
         if (best.size() > request_.keep) best.erase(std::prev(best.end()));
       }
       return packer.take();
@@ -337,7 +324,7 @@ class Finder {
         plan.figures =
             bill_.with_waiting(plan.figures, feed->waiting(plan.training, plan.plan, alone));
     }
-    return rank(plans, question);
+    return order_.rank(plans, question);
   }
 
   static step::PredictOptions without_run(step::Fidelity fidelity, bool unfold) {
@@ -345,7 +332,7 @@ class Finder {
   }
   step::PredictOptions for_figures(step::Fidelity fidelity, bool unfold) const {
     step::PredictOptions options = without_run(fidelity, unfold);
-    options.value_only = value_decides();
+    options.value_only = order_.value_decides();
     return options;
   }
   Result<step::Step> predict(const FoundPlan& plan, const step::PredictOptions& options) const {
@@ -406,74 +393,25 @@ class Finder {
       for (const Fed& other : alike)
         if (other.alone <= alone) least = std::max(least, other.step);
       // As slow as one that broke the limits.
-      if (!broken.empty() && !keeps(fed_in(least), question)) continue;
+      if (!broken.empty() && !PlanOrder::keeps(fed_in(least), question)) continue;
       if (best.size() >= request_.keep &&
-          (order_of(fed_in(least)) >= order_of(best.back()) || runs >= kMostFed))
+          (order_(fed_in(least)) >= order_(best.back()) || runs >= kMostFed))
         continue;
       const Seconds step = TRY(fed_time(*request_.input, cluster_, layout, alone));
       ++runs;
       alike.push_back({alone, step});
       const FoundPlan waits = fed_in(step);
-      std::vector<FoundPlan>& found = keeps(waits, question) ? best : broken;
-      found.insert(std::ranges::upper_bound(found, order_of(waits), {}, by_order()), waits);
+      std::vector<FoundPlan>& found = PlanOrder::keeps(waits, question) ? best : broken;
+      found.insert(std::ranges::upper_bound(found, order_(waits), {}, order_), waits);
       if (found.size() > request_.keep) found.pop_back();
     }
     plans = std::move(best.empty() ? broken : best);
-    return rank(plans, question);
+    return order_.rank(plans, question);
   }
-
-  /// Ranks by the times of the runs, and removes plans that now exceed a limit.
-  Status rank(std::vector<FoundPlan>& plans, const Question& question) const {
-    std::ranges::stable_sort(plans, {}, by_order());
-    const auto breaks = [&](const FoundPlan& plan) { return !keeps(plan, question); };
-    if (!std::ranges::all_of(plans, breaks)) {
-      std::erase_if(plans, breaks);
-      return {};
-    }
-    const FoundPlan& first = plans.front();
-    std::string nearest = "nearest: " + plan_words(first.training, first.plan);
-    for (std::size_t f = 0; f < strategies::kFigures; ++f)
-      if (const auto figure = static_cast<Figure>(f);
-          of(request_.at_most, figure) < of(strategies::kNoLimits, figure))
-        nearest += fmt::format(", {} {}", strategies::kFigureNames[f],
-                               figure_words(figure, of(first.figures, figure)));
-    return fail("some plans meet the limits by closed forms, but none meets them when simulated",
-                "slightly wider limits", nearest);
-  }
-
-  /// The objective. Plans that all wait for the input pipeline have equal times except for
-  /// rounding. Those that would be faster with samples always ready come first.
-  double order_of(const FoundPlan& plan) const {
-    const double value = at_risk(plan, request_.objective);
-    if (!plan.times.fed) return value;
-    const Seconds alone = plan.times.last();
-    return value + kOwnTime * of(bill_.with_waiting(plan.figures, alone - *plan.times.fed),
-                                 request_.objective);
-  }
-
-  /// Memory is the same in every model.
-  static bool keeps(const FoundPlan& plan, const Question& question) {
-    for (std::size_t f = 0; f < strategies::kFigures; ++f)
-      if (const auto figure = static_cast<Figure>(f);
-          figure != Figure::kMemory && at_risk(plan, figure) > question.at_most[f])
-        return false;
-    return true;
-  }
-
-  static double at_risk(const FoundPlan& plan, Figure figure) {
-    return of(plan.figures, figure) * (figure == Figure::kMemory ? plan.fuller : plan.slower);
-  }
-
-  /// Without a risk, the interval of a step does not matter to its rank, but for its stalls.
-  bool value_decides() const { return request_.risk <= 0.5; }
 
   void take(const step::Step& step, FoundPlan& plan) const {
-    const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
     plan.figures = figures_of(step);
-    plan.slower =
-        (value_decides() ? step.time.value + step.mean_stall : value_at(step.time, request_.risk)) /
-        step.time.value;
-    plan.fuller = value_at(peak, request_.risk) / peak.value;
+    order_.take(step, plan);
   }
 
   Figures figures_of(const step::Step& step) const {
@@ -495,6 +433,7 @@ class Finder {
   const std::uint32_t ranks_;
   step::PlanCosts costs_;
   StepBill bill_;
+  PlanOrder order_;
 };
 
 }  // namespace

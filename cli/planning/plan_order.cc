@@ -1,0 +1,70 @@
+#include "cli/planning/plan_order.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "cli/planning/plan_feed.h"
+#include "cli/planning/plan_words.h"
+#include "models/memory/memory.h"
+#include "sim/base/statistics.h"
+
+namespace rehearse::cli {
+
+using strategies::Figure, strategies::Question;
+
+double PlanOrder::operator()(const FoundPlan& plan) const {
+  const double value = counted(plan, request_.objective);
+  if (!plan.times.fed) return value;
+  const Seconds alone = plan.times.last();
+  return value + kOwnTime * of(bill_.with_waiting(plan.figures, alone - *plan.times.fed),
+                               request_.objective);
+}
+
+double PlanOrder::counted(const FoundPlan& plan, Figure figure) {
+  return of(plan.figures, figure) * (figure == Figure::kMemory ? plan.fuller : plan.slower);
+}
+
+bool PlanOrder::keeps(const FoundPlan& plan, const Question& question) {
+  for (std::size_t f = 0; f < strategies::kFigures; ++f)
+    if (const auto figure = static_cast<Figure>(f);
+        figure != Figure::kMemory && counted(plan, figure) > question.at_most[f])
+      return false;
+  return true;
+}
+
+void PlanOrder::take(const step::Step& step, FoundPlan& plan) const {
+  const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
+  plan.slower =
+      (value_decides() ? step.time.value + step.mean_stall : value_at(step.time, request_.risk)) /
+      step.time.value;
+  plan.fuller = value_at(peak, request_.risk) / peak.value;
+}
+
+Status PlanOrder::rank(std::vector<FoundPlan>& plans, const Question& question) const {
+  std::ranges::stable_sort(plans, {}, *this);
+  const auto breaks = [&](const FoundPlan& plan) { return !keeps(plan, question); };
+  if (!std::ranges::all_of(plans, breaks)) {
+    std::erase_if(plans, breaks);
+    return {};
+  }
+  const FoundPlan& first = plans.front();
+  std::string nearest = "nearest: " + plan_words(first.training, first.plan);
+  for (std::size_t f = 0; f < strategies::kFigures; ++f)
+    if (const auto figure = static_cast<Figure>(f);
+        of(request_.at_most, figure) < of(strategies::kNoLimits, figure))
+      nearest += fmt::format(", {} {}", strategies::kFigureNames[f],
+                             figure_words(figure, of(first.figures, figure)));
+  return fail("some plans meet the limits by closed forms, but none meets them when simulated",
+              "slightly wider limits", nearest);
+}
+
+void PlanOrder::prefer_known(std::vector<FoundPlan>& plans) const {
+  const double most = (*this)(plans.front()) * (1 + kNoise);
+  const auto end =
+      std::ranges::find_if(plans, [&](const FoundPlan& plan) { return (*this)(plan) > most; });
+  std::ranges::stable_sort(plans.begin(), end, {},
+                           [](const FoundPlan& plan) { return caution_of(*plan.step); });
+}
+
+}  // namespace rehearse::cli
