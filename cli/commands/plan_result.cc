@@ -108,17 +108,18 @@ std::string measure_text(const Planned& planned, const std::vector<std::size_t>&
 
 /// Why the first plan is not the one with the shortest time.
 std::string preference_text(const std::vector<FoundPlan>& plans) {
-  const auto faster = std::find_if(plans.begin() + 1, plans.end(), [&](const FoundPlan& plan) {
-    return caution_of(*plan.step) > caution_of(*plans.front().step) &&
-           plan.step->time.value < plans.front().step->time.value;
-  });
-  if (faster == plans.end()) return "";
-  const step::Step& step = *faster->step;
+  const auto fastest = std::ranges::min_element(
+      plans, {}, [](const FoundPlan& plan) { return plan.step->time.value; });
+  if (fastest == plans.begin()) return "";
+  const step::Step &first = *plans.front().step, &step = *fastest->step;
+  const std::string why = caution_of(step) <= caution_of(first) ? "has more settings or may not fit"
+                          : step.regime.known()
+                              ? fmt::format("may stall ({})", step.regime.name)
+                              : fmt::format("is of an unknown regime ({})", step.regime.name);
   return fmt::format(
-      "rank 1 over rank {}, which is {:.1f} % faster, within the noise of {:.0f} %, "
-      "and {} ({})",
-      faster - plans.begin() + 1, (1 - step.time.value / plans.front().step->time.value) * 100,
-      kNoise * 100, step.regime.known() ? "may stall" : "of an unknown regime", step.regime.name);
+      "rank 1 over rank {}, which is {:.1f} % faster, within the noise of {:.0f} %, and {}",
+      fastest - plans.begin() + 1, (1 - step.time.value / first.time.value) * 100, kNoise * 100,
+      why);
 }
 
 /// The slowdown by contention between kinds of communication, as a share of the step; nothing if

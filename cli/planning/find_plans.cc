@@ -28,8 +28,6 @@ using strategies::Candidate, strategies::Figure, strategies::Figures, strategies
 
 namespace {
 
-/// Within 5 % of the usable memory, memory models cannot decide whether a plan fits.
-constexpr double kFits = 0.95;
 /// The algorithms of collectives are tried on this number of the best plans.
 constexpr std::size_t kTried = 10;
 /// The largest number of runs of the pipeline to feed the best plans.
@@ -98,7 +96,7 @@ class Finder {
   Question question_of(const Space& space) const {
     Question question{.objective = slot(request_.objective), .at_most = request_.at_most};
     double& memory = question.at_most[static_cast<std::size_t>(Figure::kMemory)];
-    memory = std::min(memory, kFits * costs_.usable().b());
+    memory = std::min(memory, kMostMemory * costs_.usable().b());
     question.keep = request_.keep;
     if (!request_.front) question.front = {question.objective};
     if (ranks_anew())
@@ -192,7 +190,7 @@ class Finder {
                                 {request_.threads, {}, request_.spread});
     };
     return why_no_plan({spec_, cluster_, space, question, request_.at_most, ranks_,
-                        costs_.usable() * kFits, request_.look_beyond},
+                        costs_.usable() * kMostMemory, request_.look_beyond},
                        costs_, again);
   }
 
@@ -222,7 +220,7 @@ class Finder {
     if (first == step::Fidelity::kMessage && !unfold && request_.input == nullptr)
       TRY(look_again(plans, question));
     TRY(run_all(plans.best, last, unfold, question));
-    order_.prefer_known(plans.best);
+    order_.prefer_simple(plans.best);
     if (first == step::Fidelity::kMessage) {
       const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
       for (FoundPlan& plan : plans.best)

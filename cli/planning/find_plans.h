@@ -105,11 +105,14 @@ struct FoundPlans {
   std::vector<FoundPlan> front;
 };
 
+/// Within 5 % of the usable memory, memory models cannot decide whether a plan fits.
+inline constexpr double kMostMemory = 0.95;
+
 /// Plans whose objectives differ by less than this may be in either order: of a sweep of layouts,
 /// plans that were left out by row are 3 % off in the median.
 inline constexpr double kNoise = 0.03;
 
-/// Within the noise, plans with less of this come first: 0 in a known regime without stalls, 1 if
+/// Within the noise, plans with less of this come first, then simpler ones: 0 in a known regime without stalls, 1 if
 /// some runs stall, 2 in a regime without measured steps.
 int caution_of(const step::Step& step);
 

@@ -1,6 +1,7 @@
 #include "cli/planning/plan_order.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -59,12 +60,15 @@ Status PlanOrder::rank(std::vector<FoundPlan>& plans, const Question& question) 
               "slightly wider limits", nearest);
 }
 
-void PlanOrder::prefer_known(std::vector<FoundPlan>& plans) const {
+void PlanOrder::prefer_simple(std::vector<FoundPlan>& plans) const {
   const double most = (*this)(plans.front()) * (1 + kNoise);
   const auto end =
       std::ranges::find_if(plans, [&](const FoundPlan& plan) { return (*this)(plan) > most; });
-  std::ranges::stable_sort(plans.begin(), end, {},
-                           [](const FoundPlan& plan) { return caution_of(*plan.step); });
+  std::ranges::stable_sort(plans.begin(), end, {}, [](const FoundPlan& plan) {
+    const memory::StageMemory& fullest = memory::fullest(plan.step->memory);
+    return std::tuple(caution_of(*plan.step), fullest.peak.high > fullest.device.usable * kMostMemory,
+                      complexity_of(plan.training, plan.plan));
+  });
 }
 
 }  // namespace rehearse::cli

@@ -38,8 +38,9 @@ class PlanOrder {
   /// if none is left.
   Status rank(std::vector<FoundPlan>& plans, const strategies::Question& question) const;
 
-  /// Among the plans within the noise of the first, those in known regimes come first.
-  void prefer_known(std::vector<FoundPlan>& plans) const;
+  /// Among the plans within the noise of the first, those in known regimes come first; of these,
+  /// those whose memory surely fits; of these, the simplest.
+  void prefer_simple(std::vector<FoundPlan>& plans) const;
 
  private:
   const PlanRequest& request_;

@@ -1,5 +1,7 @@
 #include "cli/planning/plan_words.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/output/value.h"
@@ -44,7 +46,20 @@ std::string field_words(const Field<Candidate>& field, const FieldValue& value) 
   return fmt::format(fmt::runtime(field.words), words);
 }
 
+bool is_named(const Field<Candidate>& field, const Candidate& candidate) {
+  return field.said == Said::kAlways ||
+         (field.said != Said::kNever && is_unusual(field, candidate));
+}
+
 }  // namespace
+
+std::size_t complexity_of(const Training& training, const Plan& plan) {
+  const auto named =
+      std::ranges::count_if(strategies::plan_fields(), [&](const Field<Candidate>& field) {
+        return is_named(field, {training, plan});
+      });
+  return static_cast<std::size_t>(named) + (plan.zero > 1 ? plan.zero - 1 : 0);
+}
 
 std::string plan_words(const Training& training, const Plan& plan) {
   const Candidate candidate{training, plan};
@@ -52,8 +67,7 @@ std::string plan_words(const Training& training, const Plan& plan) {
   if (!plan.stages.empty()) text = fmt::format("{} stages of their own", plan.stages.size());
   bool degrees = true;  // these come first
   for (const Field<Candidate>& field : strategies::plan_fields()) {
-    if (field.said == Said::kNever) continue;
-    if (field.said != Said::kAlways && !is_unusual(field, candidate)) continue;
+    if (!is_named(field, candidate)) continue;
     if (degrees && field.said != Said::kDegree) {
       if (text.empty()) text = "one rank";
       degrees = false;
