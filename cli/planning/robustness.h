@@ -28,7 +28,8 @@ inline constexpr int kDraws = 4000;
 std::vector<std::size_t> worth_measuring(const std::vector<FoundPlan>& plans,
                                          const std::vector<double>& chance);
 
-/// Returns for each plan the share of draws in which it is the best by the objective.
+/// Returns for each plan the share of draws in which it is the best by the objective. Of plans with
+/// the same errors whose values differ by less than kNoise, the first has the share of all.
 /// Figure::kMemory uses the error of memory, which is drawn likewise. All other figures are taken
 /// to have the relative error of the step time, though energy and carbon have a part that depends
 /// only on computing. REQUIRES: every plan has its step; `common_share` is from 0 to 1.

@@ -348,6 +348,9 @@ TEST_CASE("Chances sum to one, and equal plans go to the first") {
   plans.resize(1);
   plans.push_back(plans.front());
   CHECK(chances(plans, Figure::kStepTime, 1) == std::vector<double>{1, 0});
+  // A twin that is faster by less than the noise leaves its share to the first.
+  plans[1].figures[0] *= 0.99;
+  CHECK(chances(plans, Figure::kStepTime, 1) == std::vector<double>{1, 0});
   // Far slower than any error.
   plans[1].training.microbatch *= 2;
   plans[1].figures[0] *= 10;
