@@ -110,16 +110,16 @@ std::string measure_text(const Planned& planned, const std::vector<std::size_t>&
 std::string preference_text(const std::vector<FoundPlan>& plans) {
   const auto fastest = std::ranges::min_element(
       plans, {}, [](const FoundPlan& plan) { return plan.step->time.value; });
-  if (fastest == plans.begin()) return "";
   const step::Step &first = *plans.front().step, &step = *fastest->step;
+  const double faster = 1 - step.time.value / first.time.value;
+  if (faster < kSameTime) return "";
   const std::string why = caution_of(step) <= caution_of(first) ? "has more settings or may not fit"
                           : step.regime.known()
                               ? fmt::format("may stall ({})", step.regime.name)
                               : fmt::format("is of an unknown regime ({})", step.regime.name);
   return fmt::format(
       "rank 1 over rank {}, which is {:.1f} % faster, within the noise of {:.0f} %, and {}",
-      fastest - plans.begin() + 1, (1 - step.time.value / first.time.value) * 100, kNoise * 100,
-      why);
+      fastest - plans.begin() + 1, faster * 100, kNoise * 100, why);
 }
 
 /// The slowdown by contention between kinds of communication, as a share of the step; nothing if

@@ -28,6 +28,8 @@ using strategies::Candidate, strategies::Figure, strategies::Figures, strategies
 
 namespace {
 
+/// The first plan is chosen among at least this number of the fastest (PlanOrder::prefer_simple()).
+constexpr std::size_t kAmong = 100;
 /// The algorithms of collectives are tried on this number of the best plans.
 constexpr std::size_t kTried = 10;
 /// The largest number of runs of the pipeline to feed the best plans.
@@ -70,8 +72,11 @@ class Finder {
       }
     if (ranks_anew() && !request_.thorough && !request_.most_runs)
       plans.runs_if_thorough = runs_of(spec_, space, true);
+    const std::size_t runs = to_run(space);
     { const Space ended = std::move(space); }  // runs need the memory of millions of plans
     try_algorithms(plans.best, question);
+    if (request_.confirm && request_.input == nullptr) order_.prefer_simple(plans.best, question);
+    if (plans.best.size() > runs) plans.best.resize(runs);
     if (request_.first_answer) request_.first_answer(plans.best.front());
     TRY(confirm(plans, question));
     return plans;
@@ -97,15 +102,19 @@ class Finder {
     Question question{.objective = slot(request_.objective), .at_most = request_.at_most};
     double& memory = question.at_most[static_cast<std::size_t>(Figure::kMemory)];
     memory = std::min(memory, kMostMemory * costs_.usable().b());
-    question.keep = request_.keep;
+    question.keep = request_.confirm ? std::max(to_run(space), kAmong) : request_.keep;
     if (!request_.front) question.front = {question.objective};
-    if (ranks_anew())
-      question.keep = std::max(request_.keep, std::min(runs_of(spec_, space, request_.thorough),
-                                                       request_.most_runs.value_or(SIZE_MAX)));
     return question;
   }
 
-  /// More plans are kept than requested, because runs, or an input pipeline, may rank them
+  /// The number of plans that are run.
+  std::size_t to_run(const Space& space) const {
+    if (!ranks_anew()) return request_.keep;
+    return std::max(request_.keep, std::min(runs_of(spec_, space, request_.thorough),
+                                            request_.most_runs.value_or(SIZE_MAX)));
+  }
+
+  /// More plans are run than requested, because runs, or an input pipeline, may rank them
   /// differently from the search.
   bool ranks_anew() const {
     return request_.confirm &&
@@ -211,6 +220,7 @@ class Finder {
         TRY(run_for_figures(plans.best, first, true, question));
       }
       if (!work::leads()) return {};
+      if (request_.input == nullptr) order_.prefer_simple(plans.best, question);
       TRY(cut(plans.best, question));
     }
     if (last == step::Fidelity::kSimgrid) {
@@ -220,7 +230,7 @@ class Finder {
     if (first == step::Fidelity::kMessage && !unfold && request_.input == nullptr)
       TRY(look_again(plans, question));
     TRY(run_all(plans.best, last, unfold, question));
-    order_.prefer_simple(plans.best);
+    order_.prefer_simple(plans.best, question);
     if (first == step::Fidelity::kMessage) {
       const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
       for (FoundPlan& plan : plans.best)
@@ -244,6 +254,7 @@ class Finder {
       first.step = std::move(step);
       ++plans.all_ranks;
       TRY(order_.rank(plans.best, question));
+      order_.prefer_simple(plans.best, question);
     }
     return {};
   }

@@ -112,7 +112,10 @@ inline constexpr double kMostMemory = 0.95;
 /// plans that were left out by row are 3 % off in the median.
 inline constexpr double kNoise = 0.03;
 
-/// Within the noise, plans with less of this come first, then simpler ones: 0 in a known regime without stalls, 1 if
+/// Times that differ by a smaller share are the same.
+inline constexpr double kSameTime = 1e-3;
+
+/// Within the noise, one with less of this comes first, then a simpler ones: 0 in a known regime without stalls, 1 if
 /// some runs stall, 2 in a regime without measured steps.
 int caution_of(const step::Step& step);
 

@@ -1,6 +1,7 @@
 #include "cli/planning/plan_order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include <fmt/core.h>
@@ -13,6 +14,22 @@
 namespace rehearse::cli {
 
 using strategies::Figure, strategies::Question;
+
+namespace {
+
+/// The upper end of the usual interval of memory, as a factor of it.
+constexpr double kUsualMemory = 1.18;
+
+bool is_tight(const FoundPlan& plan, const Question& question) {
+  double widest = kUsualMemory;
+  if (plan.step && !plan.step->memory.empty()) {
+    const Estimate<Bytes>& peak = memory::fullest(plan.step->memory).peak;
+    widest = peak.high / peak.value;
+  }
+  return of(plan.figures, Figure::kMemory) * widest > of(question.at_most, Figure::kMemory);
+}
+
+}  // namespace
 
 double PlanOrder::operator()(const FoundPlan& plan) const {
   const double value = counted(plan, request_.objective);
@@ -60,15 +77,19 @@ Status PlanOrder::rank(std::vector<FoundPlan>& plans, const Question& question) 
               "slightly wider limits", nearest);
 }
 
-void PlanOrder::prefer_simple(std::vector<FoundPlan>& plans) const {
-  const double most = (*this)(plans.front()) * (1 + kNoise);
+void PlanOrder::prefer_simple(std::vector<FoundPlan>& plans, const Question& question) const {
+  if (plans.empty()) return;
+  const double fastest = (*this)(plans.front()), most = fastest * (1 + kNoise);
   const auto end =
       std::ranges::find_if(plans, [&](const FoundPlan& plan) { return (*this)(plan) > most; });
-  std::ranges::stable_sort(plans.begin(), end, {}, [](const FoundPlan& plan) {
-    const memory::StageMemory& fullest = memory::fullest(plan.step->memory);
-    return std::tuple(caution_of(*plan.step), fullest.peak.high > fullest.device.usable * kMostMemory,
-                      complexity_of(plan.training, plan.plan));
+  const auto first = std::ranges::min_element(plans.begin(), end, {}, [&](const FoundPlan& plan) {
+    // A risk of too little memory weighs as much as one more setting.
+    const std::size_t settings = named_settings(plan.training, plan.plan);
+    return std::tuple(
+        plan.step ? caution_of(*plan.step) : 0, settings + (is_tight(plan, question) ? 1 : 0),
+        std::lround((*this)(plan) / fastest / kSameTime), of(plan.figures, Figure::kMemory));
   });
+  std::rotate(plans.begin(), first, first + 1);
 }
 
 }  // namespace rehearse::cli

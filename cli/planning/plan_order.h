@@ -38,9 +38,11 @@ class PlanOrder {
   /// if none is left.
   Status rank(std::vector<FoundPlan>& plans, const strategies::Question& question) const;
 
-  /// Among the plans within the noise of the first, those in known regimes come first; of these,
-  /// those whose memory surely fits; of these, the simplest.
-  void prefer_simple(std::vector<FoundPlan>& plans) const;
+  /// Moves one of the plans within the noise of the first to the front: in a known regime without
+  /// stalls if its step tells (caution_of()); of these, the one with the fewest settings, where memory
+  /// that may not suffice counts as one more; of these, the fastest, and with the least memory of
+  /// equally fast ones. REQUIRES: they are ranked.
+  void prefer_simple(std::vector<FoundPlan>& plans, const strategies::Question& question) const;
 
  private:
   const PlanRequest& request_;

@@ -53,12 +53,11 @@ bool is_named(const Field<Candidate>& field, const Candidate& candidate) {
 
 }  // namespace
 
-std::size_t complexity_of(const Training& training, const Plan& plan) {
-  const auto named =
+std::size_t named_settings(const Training& training, const Plan& plan) {
+  return static_cast<std::size_t>(
       std::ranges::count_if(strategies::plan_fields(), [&](const Field<Candidate>& field) {
         return is_named(field, {training, plan});
-      });
-  return static_cast<std::size_t>(named) + (plan.zero > 1 ? plan.zero - 1 : 0);
+      }));
 }
 
 std::string plan_words(const Training& training, const Plan& plan) {

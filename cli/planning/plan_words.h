@@ -14,9 +14,8 @@ namespace rehearse::cli {
 /// and default settings.
 std::string plan_words(const strategies::Training& training, const strategies::Plan& plan);
 
-/// How much a plan asks of those who run it: the number of settings that plan_words() names, in which
-/// a stage of ZeRO counts as its number.
-std::size_t complexity_of(const strategies::Training& training, const strategies::Plan& plan);
+/// The number of settings that plan_words() names: how much a plan asks of those who run it.
+std::size_t named_settings(const strategies::Training& training, const strategies::Plan& plan);
 
 /// "1.7 s", "75.2 GiB", "0.31 USD".
 std::string figure_words(strategies::Figure figure, double value);

@@ -46,8 +46,6 @@ TEST_CASE("plan: plans seen, the best with the times of simulate, the front") {
   CHECK(json["candidates_per_s"].get<double>() > 0);
   CHECK(json["candidates_evaluated"] <= json["candidates_seen"]);
   REQUIRE(json["best"].size() == 10);
-  const auto time = [](const Json& plan) { return value(plan["step_time"]); };
-  const double fastest = time(*std::ranges::min_element(json["best"], {}, time));
   double before = 0, chance = 0;
   for (const Json& best : json["best"]) {
     for (const char* key :
@@ -55,11 +53,12 @@ TEST_CASE("plan: plans seen, the best with the times of simulate, the front") {
           "memory_per_device.value", "breakdown.bubble.value", "energy_per_step.value"})
       test::check_has(best, key);
     CHECK(best["memory_per_device"]["fits"] == true);
-    // Those within the noise of the fastest are in the order of their settings.
-    CHECK((time(best) >= before || time(best) <= fastest * 1.03));
+    if (best != json["best"].front()) {  // within the noise of the others
+      CHECK(value(best["step_time"]) >= before);
+      before = value(best["step_time"]);
+    }
     CHECK(best["plan"]["context"] == 1);
     CHECK(best["plan"]["offload"] == "none");
-    before = std::max(before, time(best));
     chance += best["chance"].get<double>();
   }
   CHECK(chance == Approx(1));
