@@ -301,8 +301,8 @@ std::array<ByteRate, 2> Schedules::port_rates(const Schedule& schedule,
                                                : schedule.across.share;
     for (std::uint32_t link = 0; link < loads[level].size(); ++link)
       if (loads[level][link] > 0)
-        rates[level] = std::min(
-            rates[level], LinkPaths::rate(cluster_, link) * (busy / loads[level][link]));
+        rates[level] =
+            std::min(rates[level], LinkPaths::rate(cluster_, link) * (busy / loads[level][link]));
   }
   return rates;
 }

@@ -92,10 +92,7 @@ class Schedules {
  public:
   /// REQUIRES: both outlive this object.
   Schedules(const cluster::Cluster& cluster, const Rules& rules)
-      : cluster_(cluster),
-        rules_(rules),
-        calibrated_(cluster),
-        patterns_(cluster) {}
+      : cluster_(cluster), rules_(rules), calibrated_(cluster), patterns_(cluster) {}
 
   /// Priced by `cost` if given, else by the rules. REQUIRES: at least two devices.
   Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices,

@@ -27,8 +27,7 @@ const LinkPaths::Path& LinkPaths::path(DeviceId from, DeviceId to) {
     path.links.reserve(route.hops.size());
     for (const HopId hop : route.hops) {
       path.links.push_back(number(cluster_, hop));
-      path.steady =
-          path.steady && cluster_.links()[Cluster::link_of(hop).index()].changes.empty();
+      path.steady = path.steady && cluster_.links()[Cluster::link_of(hop).index()].changes.empty();
     }
   }
   return paths_.emplace(key, std::move(path)).first->second;

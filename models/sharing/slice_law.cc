@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <optional>
 
 #include <fmt/core.h>
@@ -135,7 +134,7 @@ bool tells(const std::vector<Step>& steps) {
 
 /// The least saving, in squares of relative errors, for a knee other than the usual one.
 constexpr double kPullOfKnee = 5e-4;
-constexpr double kOtherKnees[] = {4.0, 2.5, 1.5};
+constexpr double kKnees[] = {8, 4, 2.5, 1.5};
 
 /// H, w and p of a sweep that does not tell A and w apart. Both H and A are times of kernels: one
 /// costs the host 32 to 51 us, 0.45 of that in training, and the GPU at least 9 us
@@ -150,18 +149,17 @@ JobLaw fit_hidden(const JobLaw& prior, const std::vector<Step>& steps, bool trai
   };
   std::optional<JobLaw> best;
   double least = 0;
-  const auto try_knee = [&](double p, double pull) {
+  for (const double p : kKnees) {
     JobLaw law = prior;
     law.sharpness = p;
     law = fit_sweep(law, steps, false);
+    const double pull = p == prior.sharpness ? 0 : kPullOfKnee;
     const auto cost = [&](const JobLaw& tried) { return squares(tied(tried), steps) + pull; };
     descend(law, false, cost);
-    if (best && cost(law) >= least) return;
+    if (best && cost(law) >= least) continue;
     least = cost(law);
     best = tied(law);
-  };
-  try_knee(prior.sharpness, 0);
-  for (const double p : kOtherKnees) try_knee(p, kPullOfKnee);
+  }
   return *best;
 }
 
@@ -264,9 +262,7 @@ Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio s
   const JobLaw prior = law_of(whole, kind, training, constants);
   JobLaw best = prior;
   double least = -1;
-  std::vector<double> knees = {prior.sharpness};
-  knees.insert(knees.end(), std::begin(kOtherKnees), std::end(kOtherKnees));
-  for (const double p : knees) {
+  for (const double p : kKnees) {
     JobLaw law = prior;
     law.sharpness = p;
     law = fit_sweep(law, sweep);
