@@ -282,25 +282,27 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
 }
 
 std::array<ByteRate, 2> Schedules::port_rates(const Schedule& schedule,
-                                              std::span<const DeviceId> devices) {
+                                              std::span<const DeviceId> devices) const {
+  // By level and link, the share of the size. Routes are not kept: the pairs of a large group would
+  // fill the memory.
+  std::array<std::vector<double>, 2> loads;
+  for (std::vector<double>& load : loads) load.resize(cluster_.hop_count(), 0);
+  for (std::size_t i = 0; i < schedule.flows->flows().size(); ++i) {
+    const MessageFlow& flow = schedule.flows->flows()[i];
+    const std::size_t level =
+        schedule.across_flows ? static_cast<std::size_t>((*schedule.across_flows)[i]) : 0;
+    for (const HopId hop : cluster_.route(devices[flow.from], devices[flow.to]).hops)
+      loads[level][LinkPaths::number(cluster_, hop)] += flow.count * flow.share;
+  }
   std::array<ByteRate, 2> rates = {comm::kUnlimited, comm::kUnlimited};
-  const auto& across = schedule.across_flows;
   for (const std::size_t level : {0U, 1U}) {
-    if (level > 0 && !across) break;
-    ConcurrentGroup alone{{schedule.flows}, {devices.begin(), devices.end()}, Bytes::b(1)};
-    if (across) {
-      std::vector<MessageFlow> flows;
-      for (std::size_t flow = 0; flow < across->size(); ++flow)
-        if (static_cast<std::size_t>((*across)[flow]) == level)
-          flows.push_back(schedule.flows->flows()[flow]);
-      alone.messages.flows = std::make_shared<MessageFlows>(schedule.flows->members(),
-                                                            std::move(flows), std::vector<Wait>());
-    }
-    const double busy = !across      ? schedule.busy
-                        : level == 0 ? schedule.local.share
-                                     : schedule.across.share;
-    for (const SharedLinks::Loaded& link : paths_.shares(std::span(&alone, 1)))
-      rates[level] = std::min(rates[level], link.rate * (busy / link.messages));
+    const double busy = !schedule.across_flows ? schedule.busy
+                        : level == 0           ? schedule.local.share
+                                               : schedule.across.share;
+    for (std::uint32_t link = 0; link < loads[level].size(); ++link)
+      if (loads[level][link] > 0)
+        rates[level] =
+            std::min(rates[level], LinkPaths::rate(cluster_, link) * (busy / loads[level][link]));
   }
   return rates;
 }

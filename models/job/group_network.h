@@ -92,11 +92,7 @@ class Schedules {
  public:
   /// REQUIRES: both outlive this object.
   Schedules(const cluster::Cluster& cluster, const Rules& rules)
-      : cluster_(cluster),
-        rules_(rules),
-        calibrated_(cluster),
-        paths_(cluster, Seconds::s(0)),
-        patterns_(cluster) {}
+      : cluster_(cluster), rules_(rules), calibrated_(cluster), patterns_(cluster) {}
 
   /// Priced by `cost` if given, else by the rules. REQUIRES: at least two devices.
   Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices,
@@ -115,7 +111,7 @@ class Schedules {
                      std::span<const DeviceId> devices) const;
   Result<const comm::Schedule*> schedule(const ScheduleKey& key, std::span<const DeviceId> devices);
   std::array<ByteRate, 2> port_rates(const comm::Schedule& schedule,
-                                     std::span<const DeviceId> devices);
+                                     std::span<const DeviceId> devices) const;
   Status put_on_links(GroupSchedule& group, CollectiveKind kind, std::span<const DeviceId> devices);
   bool is_mesh(std::span<const DeviceId> devices) const;
   std::vector<std::uint32_t> places_on_node(std::span<const DeviceId> devices) const;
@@ -124,7 +120,6 @@ class Schedules {
   const Rules& rules_;
   std::map<ScheduleKey, comm::Schedule> known_;
   CalibratedCosts calibrated_;
-  LinkPaths paths_;
   DevicePatterns patterns_;
   std::map<std::pair<CollectiveKind, std::vector<std::uint32_t>>, GroupSchedule> groups_;
 };

@@ -5,7 +5,7 @@
 
 namespace rehearse::job {
 
-using cluster::Cluster, cluster::Duplex, graph::MessageFlow;
+using cluster::Cluster, graph::MessageFlow;
 
 std::shared_ptr<const graph::MessageFlows> one_message() {
   static const auto flows = std::make_shared<const graph::MessageFlows>(
@@ -26,10 +26,8 @@ const LinkPaths::Path& LinkPaths::path(DeviceId from, DeviceId to) {
     path.message_cost = route.message_cost;
     path.links.reserve(route.hops.size());
     for (const HopId hop : route.hops) {
-      const LinkId link = Cluster::link_of(hop);
-      const bool half = cluster_.type(link).duplex == Duplex::kHalf;
-      path.links.push_back(half ? 2 * link.index() : hop.index());
-      path.steady = path.steady && cluster_.links()[link.index()].changes.empty();
+      path.links.push_back(number(cluster_, hop));
+      path.steady = path.steady && cluster_.links()[Cluster::link_of(hop).index()].changes.empty();
     }
   }
   return paths_.emplace(key, std::move(path)).first->second;

@@ -62,7 +62,16 @@ class LinkPaths {
   };
   /// REQUIRES: devices of the cluster.
   const Path& path(DeviceId from, DeviceId to);
-  ByteRate rate(std::uint32_t link) const { return cluster_.type(LinkId(link / 2)).rate; }
+  ByteRate rate(std::uint32_t link) const { return rate(cluster_, link); }
+
+  /// The number of a hop's link in Path::links, and the rate of a link with that number.
+  static std::uint32_t number(const cluster::Cluster& cluster, HopId hop) {
+    const LinkId link = cluster::Cluster::link_of(hop);
+    return cluster.type(link).duplex == cluster::Duplex::kHalf ? 2 * link.index() : hop.index();
+  }
+  static ByteRate rate(const cluster::Cluster& cluster, std::uint32_t link) {
+    return cluster.type(LinkId(link / 2)).rate;
+  }
 
   /// The combined load of all groups on links, as messages of `bytes` each that last as long as the
   /// groups do. The additional cost of messages counts too, unless they are calibrated. REQUIRES:

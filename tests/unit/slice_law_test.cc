@@ -142,6 +142,29 @@ TEST_CASE("slice law: one step on a slice reveals the time that the host hides o
         std::abs(alone->time(two, 8) / truth.time(two, 8) - 1) + 0.01);
 }
 
+TEST_CASE("slice law: work that the host hides is tied to it and shows in a softer knee") {
+  // H = 20 ms and A = 9 / (40 x 0.45) of it, 10 ms; at 128 samples the GPU takes 14.1 ms and the step
+  // (20^2.5 + 14.1^2.5)^(1/2.5) = 23.0 ms: with a knee of 8 it would still be 20.2 ms.
+  JobLaw truth = example();
+  truth.host = Seconds::ms(20);
+  truth.fixed = Seconds::ms(10);
+  truth.per_size = Seconds::us(32);
+  truth.sharpness = 2.5;
+  truth.alpha = shipped_constants().alpha_of(WorkKind::kConvolutional);
+  truth.beta = shipped_constants().beta_training;
+  truth.kappa = shipped_constants().kappa;
+  const auto law = fit_whole(sweep(truth, {}, {64, 128, 256, 512}), WorkKind::kConvolutional, true,
+                             shipped_constants());
+  REQUIRE(law);
+  CHECK_FALSE(law->identified);
+  CHECK(law->sharpness == 2.5);
+  for (const char* profile : {"1g.5gb", "3g.20gb"})
+    for (const double size : {64.0, 512.0}) {
+      const SliceRatio slice = ratio("a100_sxm4_40", profile);
+      CHECK(law->time(slice, size) / truth.time(slice, size) == Approx(1).epsilon(0.02));
+    }
+}
+
 TEST_CASE("slice law: no slice is faster than the whole GPU, or slower than by its share") {
   const std::uint32_t seed = std::random_device{}();
   INFO("seed " << seed);
