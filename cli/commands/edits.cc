@@ -92,9 +92,9 @@ constexpr NamedEdit kEdits[] = {
     {"--sequence", "N tokens per sample; kernel times by the cost model of the recorded GPU",
      reads<parse_count>, resize<PassExtent::kTokens>, resized, true},
     {"--accumulation",
-     "N microbatches per update; a simulated step has the recorded number of them, with the same "
-     "share "
-     "of the update and of the gradient collectives",
+     "N microbatches per update; the simulated step keeps the recorded number of microbatches, "
+     "with "
+     "their share of the update and of the gradient collectives",
      reads<parse_count>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
         const Globals&) { return accumulate(job, std::move(program), *parse_count(text)); },

@@ -63,7 +63,7 @@ std::string text_of(const Analysis& a, const input::Change& change) {
 }
 
 std::string kept_text(const Analysis& a) {
-  return fmt::format("keep what {} gives in memory after the first epoch, {}",
+  return fmt::format("keep the output of {} in memory after the first epoch ({})",
                      a.pipeline.stages[*a.tuned.kept].name, to_string(a.tuned.kept_bytes));
 }
 
@@ -161,9 +161,8 @@ void add_analysis(const Analysis& a, Document& d) {
              : ""});
   d.show("rate", "rate", rate);
   d["bottleneck"] = bottleneck;
-  d.show(
-      "", "bottleneck",
-      fmt::format("{}, which allows {}", bottleneck, range_words(samples_of(allowed * a.samples))));
+  d.show("", "bottleneck",
+         fmt::format("{}: at most {}", bottleneck, range_words(samples_of(allowed * a.samples))));
   if (const double reached = a.flow.units_per_s.value / allowed; reached < 0.95)
     d.show("", "lost to queueing",
            fmt::format("{:.0f} % of that: requests wait for their turn in the order, or for space "

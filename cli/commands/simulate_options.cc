@@ -87,14 +87,15 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
              "simgrid lets SimGrid do so; closed takes calibrated times or closed forms, and is "
              "faster");
   add_value(command, "--scale", "EDIT", options.changes.scale,
-            "TARGET:FACTOR, multiply times of the job by FACTOR, and show the step without that; "
+            "TARGET:FACTOR, multiply times of the job by FACTOR, and show the step with and "
+            "without this change; "
             "targets: kernel or kernel=PATTERN (operations by name; * matches any text), host "
             "(launches), collective (messages)")
       ->allow_extra_args(false)
       ->check(reads_as(check_scale));
   add_value(command, "--network", "LINK", options.changes.network,
-            "latency=5us,rate=100GB/s, or a link file: what a device has between nodes, instead of "
-            "the job's network")
+            "latency=5us,rate=100GB/s, or a link file: network of a device between nodes, instead "
+            "of the job's")
       ->check(reads_as(check_link));
   CLI::Option* algorithm =
       add_value(command, "--algorithm", "NAME", options.algorithm,

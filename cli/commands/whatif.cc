@@ -227,13 +227,12 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
              "number of data-parallel ranks, each with the recorded work, that all-reduce "
              "their gradients")
       ->needs(network);
-  add_read(
-      command, "--bucket", "SIZE", options.bucket, parse_bucket,
-      "minimum size of a bucket of gradients: of the recorded sums, which join; or of those of "
-      "--data-parallel (default: 25 MiB)");
+  add_read(command, "--bucket", "SIZE", options.bucket, parse_bucket,
+           "minimum bucket size: recorded sums of gradients are joined until a bucket has it; with "
+           "--data-parallel, the size of its buckets (default: 25 MiB)");
   add_read(command, "--sum-order", "ORDER", options.sum_order, parse_sum_order,
            "order of the recorded sums of gradients on their stream: ready, as their gradients "
-           "become ready; reverse, of the sums that wait the one that became ready last");
+           "become ready; reverse, among waiting sums the one that became ready last goes first");
 }
 
 void check_edits(const WhatifOptions& options) {

@@ -233,9 +233,8 @@ Status read_load(const YamlMap& load, const std::filesystem::path& folder, Serve
         "Priorities change no step: the server takes all requests in order of arrival. `flags: "
         "{scheduling_policy: priority}` of vllm changes that");
   if (const auto warm = load.within<std::int64_t>("warmup", 0, kMostDrawn); warm && *warm > 0)
-    file.notes.push_back(
-        fmt::format("{} end before the measured ones begin: they change no measure",
-                    counted(static_cast<std::size_t>(*warm), "warm-up request")));
+    file.notes.push_back(fmt::format("{} end before the measured ones begin, and are not measured",
+                                     counted(static_cast<std::size_t>(*warm), "warm-up request")));
   load.no_other_keys();
   return {};
 }

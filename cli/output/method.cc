@@ -55,7 +55,7 @@ constexpr std::array kMethods = {
     Row{"search",
         "closed forms rank all plans; the best are run",
         {{{"--thorough", "runs more of them", "plan"},
-          {"--risk N", "ranks by what they stay below with this probability"}}}},
+          {"--risk N", "ranks by the values that are not exceeded with probability N"}}}},
     Row{"server search",
         "bounds rule out settings; the others are simulated",
         {{{"--objective NAME", "ranks by another figure", "plan"}}}},
@@ -66,7 +66,7 @@ constexpr std::array kMethods = {
     Row{"server",
         "the server's steps are simulated one by one, at prices fitted to published runs",
         {{{"load: {trace: FILE}", "replays recorded requests instead of random ones"},
-          {"load: {seed: N}", "takes other random requests"}}}},
+          {"load: {seed: N}", "draws other random requests"}}}},
     Row{"scheduler",
         "each job holds its GPUs for the work in the list; jobs on one node do not slow each other "
         "down",

@@ -54,7 +54,7 @@ TEST_CASE("input: advice removes the bottleneck, and says so where it cannot") {
                     .string()});
   CHECK(bound.code == 0);
   CHECK_THAT(bound.out, Contains("no setting of workers and threads is faster") &&
-                            Contains("accelerator, which allows"));
+                            Contains("accelerator: at most"));
   CHECK_THAT(
       test::rehearse(
           {"input", test::write_scratch("most.yaml", "stages: [{name: a, time: 1 ms}]\n").string()})
@@ -81,7 +81,7 @@ TEST_CASE(
   CHECK((*more)["to"] > 16);
   CHECK(json["tuned"]["rate"]["value"] > 1500);
   CHECK_THAT(test::rehearse({"input", file}).out,
-             Contains("samples in flight, which allows") && Contains("in_flight from 4 to"));
+             Contains("samples in flight: at most") && Contains("in_flight from 4 to"));
 }
 
 TEST_CASE("input: the environment pools of the examples have the measured rates") {
@@ -107,7 +107,7 @@ TEST_CASE("input: advice that would take too long to simulate follows the law") 
   CHECK_FALSE(json["tuned"].contains("rate"));
   CHECK(json["tuned"]["allowed"]["value"] > json["rate"]["value"]);
   const Ran text = test::rehearse({"input", file});
-  CHECK_THAT(text.out, Contains("which allows") && Contains("too long to simulate"));
+  CHECK_THAT(text.out, Contains(": at most") && Contains("too long to simulate"));
 }
 
 TEST_CASE("input: a comment for a pull request begins with the rate and its bound") {
