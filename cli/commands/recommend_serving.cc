@@ -93,10 +93,13 @@ std::vector<std::string> why_of(const RecommendedServer& r) {
   if (server.used < server.devices)
     lines.push_back(fmt::format("its settings use {} of the {}; the rest is idle and paid for",
                                 server.used, counted(server.devices, "GPU")));
-  if (best.step_before)
-    lines.push_back(fmt::format("with searched flags {} output tokens take {} instead of {}",
-                                grouped(static_cast<std::uint64_t>(r.job.tokens())),
-                                to_string(best.account.time.value), to_string(*best.step_before)));
+  if (best.step_before) {
+    const std::string before = to_string(*best.step_before),
+                      time = to_string(best.account.time.value);
+    lines.push_back(fmt::format("with searched flags {} output tokens take {}{}",
+                                grouped(static_cast<std::uint64_t>(r.job.tokens())), time,
+                                time == before ? ", as before" : " instead of " + before));
+  }
   lines.push_back(counts_line(r.found));
   return lines;
 }

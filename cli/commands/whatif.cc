@@ -261,7 +261,7 @@ void add_whatif(CLI::App& app, Action& action) {
   add_edits(*command, *options);
   add_share_options(*command, options->request.sharing, "recording",
                     "run each recorded rank on an instance of this MIG profile, such as 2g.20gb; "
-                    "applied last");
+                    "after all other edits but a pipeline file");
   command->footer(
       "Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'\n"
       "Another plan, or number format of all work: rehearse simulate with a job file that has "
