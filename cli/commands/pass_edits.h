@@ -40,12 +40,6 @@ bool adds_up(const program::ProgramOp& op);
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes);
 
-/// Recorded sums of gradients, in order of launch, join until a bucket has at least `size`. The last of
-/// a bucket takes the time of all, with their fixed time by MessageLaw once; the others take none. Fails
-/// if no two sums join, if their sizes were not recorded, and where activation_messages does.
-Result<replay::RecordedProgram> join_sums(const ReplayJob& job, replay::RecordedProgram program,
-                                          Bytes size, Bound bound);
-
 /// Forward of each instance of the range runs again, on host and device, at the first backward
 /// kernel of the instance, with its messages of activations. Fails if no instance has backward
 /// kernels, if one already runs again, or if one has other collectives.

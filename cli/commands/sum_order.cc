@@ -43,17 +43,17 @@ class RankSums {
 
   /// `sums` of one step in order of launch.
   void add_step(const program::RankProgram& of, const std::vector<OpIndex>& sums) {
-    std::map<std::uint32_t, std::size_t> run_of;  // by stream
+    std::map<std::size_t, std::size_t> run_of;  // by stream
     for (const OpIndex op : sums) {
-      const auto [run, is_new] = run_of.try_emplace(of.ops[op].stream, runs_.size());
+      const auto [run, is_new] = run_of.try_emplace(stream_of(of, op), runs_.size());
       if (!is_new && !continues(of, runs_[run->second].back().ops.back(), op))
         run->second = runs_.size();
       if (run->second == runs_.size()) runs_.emplace_back();
       Run& sums_of = runs_[run->second];
-      const bool joined = !sums_of.empty() &&
-                          of.ops[sums_of.back().ops.back()].bytes == Bytes::b(0) &&
-                          of.ops[sums_of.back().ops.back()].duration == Picoseconds(0);
+      const bool joined =
+          !sums_of.empty() && of.ops[sums_of.back().ops.back()].stream == program::kNoStream;
       if (!joined) sums_of.emplace_back();
+      any_joined_ = any_joined_ || joined;
       sums_of.back().ops.push_back(op);
     }
   }
@@ -62,6 +62,7 @@ class RankSums {
   }
   std::vector<Run>& runs() { return runs_; }
   bool any_in_graph() const { return any_in_graph_; }
+  bool any_joined() const { return any_joined_; }
 
   /// When the gradients of the sums have their values, by `end` of the ops.
   template <class End>
@@ -114,6 +115,10 @@ class RankSums {
     std::size_t run, sum;
   };
 
+  std::size_t stream_of(const program::RankProgram& of, OpIndex op) const {
+    return recording_.stream_of(*of.recorded[op].row);
+  }
+
   /// The op that waits for what the sum needs: its unexplained delay, if it has one.
   OpIndex gate(const program::RankProgram& of, OpIndex sum) const {
     const auto delay = delays_.find(*of.recorded[sum].row);
@@ -132,7 +137,8 @@ class RankSums {
     bool follows = false, waits = false;
     for_dependencies(of, gate(of, op), [&](OpIndex d) {
       follows = follows || d == before;
-      waits = waits || (of.recorded[d].kind == Kind::kDevice && of.ops[d].stream != b.stream);
+      waits =
+          waits || (of.recorded[d].kind == Kind::kDevice && stream_of(of, d) != stream_of(of, op));
     });
     if (!follows || a.group != b.group || a.collective != b.collective) return false;
     const bool in_graph =
@@ -190,7 +196,7 @@ class RankSums {
   const Recording& recording_;
   std::map<std::uint32_t, OpIndex> delays_;  // by device op
   std::vector<Run> runs_;
-  bool any_in_graph_ = false;
+  bool any_in_graph_ = false, any_joined_ = false;
   std::map<OpIndex, Place> places_;  // of sums and of their delays
   std::vector<std::pair<OpIndex, OpIndex>> waits_;
 };
@@ -228,7 +234,7 @@ Result<SumOrder> parse_sum_order(const std::string& text) {
 Result<replay::RecordedProgram> order_sums(const ReplayJob& job, replay::RecordedProgram program,
                                            SumOrder order, const Globals& globals) {
   std::vector<RankSums> ranks;
-  bool any = false, any_in_graph = false, changed = false;
+  bool any = false, any_in_graph = false, any_joined = false, changed = false;
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const Recording& recording = job.recordings[rank];
     const program::RankProgram& of = program.programs[rank];
@@ -244,8 +250,12 @@ Result<replay::RecordedProgram> order_sums(const ReplayJob& job, replay::Recorde
     sums.keep_runs();
     any = any || !sums.runs().empty();
     any_in_graph = any_in_graph || sums.any_in_graph();
+    any_joined = any_joined || sums.any_joined();
   }
   const std::string& source = job.recordings.front().rank().info.source;
+  if (!any && any_joined)
+    return fail_in(source, "has one bucket of gradients per step, so there is no order",
+                   "a smaller --bucket");
   if (!any)
     return any_in_graph
                ? fail_in(
