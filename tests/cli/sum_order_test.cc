@@ -223,6 +223,24 @@ TEST_CASE("sums that are ready on one rank wait for the other") {
   CHECK(step_of(ranks, {"--sum-order", "ready"}) == recorded_step);
 }
 
+TEST_CASE("two ranks run their sums in one new order") {
+  // The first gradient is ready at 848 and 648 us, and the second at 448 and 498. Recorded, the first
+  // sum ends at 948 and the second at 1048. In the order of readiness the second ends at 598.
+  const std::string late =
+      recorded({{{8, 500, 100}, {7, 100, 100}}, {{8, 300, 100}, {7, 150, 100}}}, {{1, 50}});
+  CHECK(step_of(late, {"--scale", "gpu:1"}) == Approx(1048 + 50 + 12));
+  CHECK(step_of(late, {"--sum-order", "ready"}) == Approx(948 + 50 + 12));
+
+  // The first sum ends at 1000 us on rank 0 and at 1003 on rank 1. In between, at 1002, the second is
+  // ready; the third is from 900 on. Each rank for itself would run the third first on rank 0, and the
+  // second on rank 1. One order has the second until 1103, its update of 200 us and one of 50.
+  const auto sums = [](int first) {
+    return std::vector<SummedGradient>{{8, 100, first}, {9, 654, 100}, {7, 552, 100}};
+  };
+  const std::string apart = recorded({sums(552), sums(555)}, {{1, 200}, {2, 50}});
+  CHECK(step_of(apart, {"--sum-order", "reverse"}) == Approx(1103 + 200 + 50 + 12).margin(3));
+}
+
 TEST_CASE("orders of sums on random recordings are those of a queue") {
   std::mt19937 random(180);
   const auto pick = [&](int from, int to) {
