@@ -199,6 +199,15 @@ bool adds_up(const program::ProgramOp& op) {
                                                    op.collective == CollectiveKind::kReduceScatter);
 }
 
+double share_of_update(const ReplayJob& job, double passes) {
+  const std::vector<replay::StepOps>& steps = job.recorded.graph.program.replays.front().steps;
+  if (steps.empty()) return 1 / passes;
+  const Work work(job);
+  return static_cast<double>(
+             workload::lifting::find_units(work[0], steps.front().step).microbatches) /
+         passes;
+}
+
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes) {
   bool any = false;

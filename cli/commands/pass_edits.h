@@ -35,6 +35,9 @@ Result<std::vector<replay::GpuIndex>> sums_of_gradients(const replay::Recording&
 /// Whether a message is an all-reduce or a reduce-scatter.
 bool adds_up(const program::ProgramOp& op);
 
+/// The part of an update that belongs to a recorded step if an update has that many passes. By the
+/// first step of the first recording.
+double share_of_update(const ReplayJob& job, double passes);
 /// A step becomes as many of `passes` passes as were recorded, with that share of the update and of
 /// the sums of gradients. Fails if no update was recorded, and where activation_messages does.
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,

@@ -10,6 +10,7 @@
 #include "cli/commands/join_sums.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/options.h"
+#include "cli/commands/pass_edits.h"
 #include "cli/commands/recorded_tenants.h"
 #include "cli/commands/share_options.h"
 #include "cli/config/job_file.h"
@@ -49,6 +50,12 @@ Result<Named> read_named(const WhatifOptions& options) {
   if (!options.network.empty()) named.network = TRY(parse_network(options.network));
   if (feeds_from_file(options)) named.pipeline = TRY(input::load_pipeline(options.input_pipeline));
   return named;
+}
+
+Texts texts_of(const WhatifOptions& options, std::string_view option) {
+  for (std::size_t i = 0; i < named_edits().size(); ++i)
+    if (named_edits()[i].option == option) return options.named[i];
+  return {};
 }
 
 /// All edits of a recording in the order in which they are applied: by kind, not as typed. The
@@ -102,9 +109,15 @@ std::vector<Edit> edits_of(const WhatifOptions& options, const Named& of, const 
   if (network && options.data_parallel > 0)
     edits.push_back(
         {[&](RecordedProgram program, Bound) {
+           double share = 1;  // of the sums, as of the update
+           for (const std::string& passes : texts_of(options, "--accumulation"))
+             share = share_of_update(job, *parse_count(passes));
            return data_parallel(
                job, std::move(program), options.data_parallel,
-               options.bucket.value_or(strategies::DataParallelPlan{.ranks = 1}.bucket), *network);
+               options.bucket.value_or(strategies::DataParallelPlan{.ranks = 1}.bucket),
+               [&](CollectiveKind kind, std::uint32_t ranks, Bytes bytes) -> Result<Seconds> {
+                 return TRY((*network)(kind, ranks, bytes)) * share;
+               });
          },
          options.data_parallel > 1 && job.recorded.graph.program.replays.front().has_device
              ? "sums of gradients: kernels that overlap them take 1.1 times as long and "

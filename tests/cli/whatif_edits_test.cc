@@ -131,6 +131,14 @@ TEST_CASE("an edit changes what the edits before it left") {
   // The update of 120 instead of 160 us counts for a quarter.
   CHECK(step(kOptimizer, {"--replace", "kernel=add_*:20us", "--accumulation", "4"}) ==
         Approx((1000 - 160 + 30) * 1e-6));
+  // Sums that data-parallel ranks add count for a quarter as well: at this latency they decide.
+  const auto ranks = [&](std::vector<std::string> edits, const char* latency) {
+    edits.insert(edits.end(), {"--data-parallel", "2", "--bucket", "1GiB", "--network",
+                               fmt::format("latency={},rate=100GB/s", latency)});
+    return step(kTwoLinears, std::move(edits));
+  };
+  CHECK(ranks({"--accumulation", "4"}, "40ms") - ranks({"--accumulation", "4"}, "20ms") ==
+        Approx((ranks({}, "40ms") - ranks({}, "20ms")) / 4).epsilon(1e-3));
   CHECK(step(kOptimizer, {"--recompute", "range=aten::*"}) == Approx((1000 + 302) * 1e-6));
   test::check_failed(test::rehearse({"whatif", kOptimizer, "--remove", "kernel=dropout", "--insert",
                                      "kernel=dropout:20us"}),
