@@ -64,7 +64,8 @@ Texts texts_of(const WhatifOptions& options, std::string_view option) {
 std::vector<Edit> edits_of(const WhatifOptions& options, const Named& of, const ReplayJob& job,
                            const Globals& globals, std::optional<FedBy>& fed) {
   using replay::RecordedProgram;
-  const auto& [network, pipeline] = of;
+  const auto& network = of.network;
+  const auto& pipeline = of.pipeline;
   std::vector<Edit> edits;
   const auto& recordings = job.recordings;
   const auto add_named = [&](bool before_messages) {

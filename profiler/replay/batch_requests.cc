@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "profiler/replay/selector.h"
 #include "sim/base/text.h"
 #include "sim/program/rank_builder.h"
 
