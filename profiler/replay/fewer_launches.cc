@@ -127,7 +127,8 @@ Result<RecordedProgram> launch_as_graph(const std::vector<Recording>& recordings
     std::uint32_t thread = program::kNoStream;
     for (OpIndex i = 0; i < of.ops.size(); ++i) {
       const Recorded& recorded = of.recorded[i];
-      const bool gone = recorded.kind == Kind::kHost && is_gone(program, {rank, i});  // has no thread
+      const bool gone =
+          recorded.kind == Kind::kHost && is_gone(program, {rank, i});  // has no thread
       const bool of_thread = gone || of.ops[i].stream < r.threads().size();
       if (!of_thread || (!gone && of.ops[i].stream != thread)) open.reset();
       if (!gone) thread = of.ops[i].stream;

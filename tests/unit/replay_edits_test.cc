@@ -174,8 +174,8 @@ TEST_CASE("ops on a stream of their own run until their results are needed") {
   CHECK(moved("kernel=moved", Needed::kAtOnce) == Approx(500).margin(3));
   // The host waits for all of the device: also for what has moved.
   CHECK(moved("kernel=third") == Approx(500).margin(2));
-  CHECK(error_of(
-            move_to_streams(r.recordings, r.program, {*parse_own_stream("launch")}, Needed::kAtOnce))
+  CHECK(error_of(move_to_streams(r.recordings, r.program, {*parse_own_stream("launch")},
+                                 Needed::kAtOnce))
             .starts_with("'launch' does not select work of a device; "));
 }
 
