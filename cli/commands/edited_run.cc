@@ -5,15 +5,12 @@
 #include "profiler/replay/interval.h"
 
 namespace rehearse::cli {
-namespace {
 
 Result<ReplayRun> run_at(const ReplayJob& job, const std::vector<Edit>& edits, Bound bound) {
   replay::RecordedProgram program = job.recorded.graph.program;
   for (const Edit& edit : edits) program = TRY(edit.apply(std::move(program), bound));
   return run_program(job, std::move(program), bound);
 }
-
-}  // namespace
 
 Estimate<Seconds> EditedRun::step(const ReplayJob& job, double further_error) const {
   const Estimate<Seconds> step = replay::estimate_step(

@@ -32,7 +32,9 @@ struct EditedRun {
   Estimate<Seconds> step(const ReplayJob& job, double further_error = 0) const;
 };
 
-/// Runs the recording with these edits, in their order. If one of them assumes something, all run
+/// Runs the recording with these edits, in their order.
+Result<ReplayRun> run_at(const ReplayJob& job, const std::vector<Edit>& edits, Bound bound);
+/// The same. If one of them assumes something, all run
 /// at both bounds too.
 Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edits);
 

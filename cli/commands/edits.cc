@@ -20,11 +20,18 @@ Status reads(const std::string& text) {
   return {};
 }
 
+template <auto read>
+auto all_of(Texts texts) {
+  std::vector<typename decltype(read(std::string_view()))::value_type> all;
+  for (const std::string& text : texts) all.push_back(*read(text));
+  return all;
+}
+
 /// An edit that assumes nothing: `read` makes its argument, and `edit` applies it.
 template <auto read, auto edit>
-Result<RecordedProgram> apply(const ReplayJob& job, const std::string& text,
-                              RecordedProgram program, Bound, const Globals&) {
-  return edit(job.recordings, std::move(program), *read(text));
+Result<RecordedProgram> apply(const ReplayJob& job, Texts texts, RecordedProgram program, Bound,
+                              const Globals&) {
+  return edit(job.recordings, std::move(program), *read(texts.front()));
 }
 
 Result<replay::MaybeTimed> parse_graph(std::string_view text) {
@@ -39,9 +46,9 @@ Result<replay::MaybeTimed> parse_graph(std::string_view text) {
 constexpr double kGraphLaunch = 10e-6, kGraphKernel = 3e-6;
 constexpr double kGraphFastest = 0.3, kGraphSlowest = 2;
 
-Result<RecordedProgram> as_graph(const ReplayJob& job, const std::string& text,
-                                 RecordedProgram program, Bound bound, const Globals&) {
-  const replay::MaybeTimed graph = *parse_graph(text);
+Result<RecordedProgram> as_graph(const ReplayJob& job, Texts texts, RecordedProgram program,
+                                 Bound bound, const Globals&) {
+  const replay::MaybeTimed graph = *parse_graph(texts.front());
   const double factor = bound == Bound::kLow    ? kGraphFastest
                         : bound == Bound::kHigh ? kGraphSlowest
                                                 : 1;
@@ -54,9 +61,10 @@ Result<RecordedProgram> as_graph(const ReplayJob& job, const std::string& text,
 
 /// Another size of the passes of a step.
 template <PassExtent extent>
-Result<RecordedProgram> resize(const ReplayJob& job, const std::string& text,
-                               RecordedProgram program, Bound bound, const Globals& globals) {
-  return resize_passes(job, std::move(program), extent, *parse_count(text), bound, globals);
+Result<RecordedProgram> resize(const ReplayJob& job, Texts texts, RecordedProgram program,
+                               Bound bound, const Globals& globals) {
+  return resize_passes(job, std::move(program), extent, *parse_count(texts.front()), bound,
+                       globals);
 }
 
 std::string resized(const std::string&) {
@@ -70,71 +78,46 @@ std::string if_untimed(const std::string& text, const char* assumption) {
 }
 
 constexpr NamedEdit kEdits[] = {
-    {"--remove", "TARGET[=PATTERN], remove ops and the calls that launch them",
-     reads<replay::parse_selector>, apply<replay::parse_selector, replay::remove>},
     {"--dtype",
      "TARGET[=PATTERN]:FORMAT, run kernels in fp32, tf32, fp16, bf16 or fp8, with casts; times by "
      "the "
      "cost model of the recorded GPU",
      reads<parse_format_edit>,
-     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
+     [](const ReplayJob& job, Texts texts, RecordedProgram program, Bound bound,
         const Globals& globals) {
-       return in_format(job, std::move(program), *parse_format_edit(text), bound, globals);
+       return in_format(job, std::move(program), all_of<parse_format_edit>(texts), bound, globals);
      },
      [](const std::string&) {
        return std::string(
            "another number format: times change by the ratio of the cost models; operators cast "
            "their weights and the inputs that no selected operator made; FP8 products quantise "
            "their inputs in separate kernels; the host's time for casts is not included");
-     }},
-    {"--samples", "N samples per microbatch; kernel times by the cost model of the recorded GPU",
-     reads<parse_count>, resize<PassExtent::kSamples>, resized, true},
-    {"--sequence", "N tokens per sample; kernel times by the cost model of the recorded GPU",
-     reads<parse_count>, resize<PassExtent::kTokens>, resized, true},
-    {"--accumulation",
-     "N microbatches per update; the simulated step keeps the recorded number of microbatches, "
-     "with "
-     "their share of the update and of the gradient collectives",
-     reads<parse_count>,
-     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
-        const Globals&) { return accumulate(job, std::move(program), *parse_count(text)); },
-     [](const std::string& text) {
-       return fmt::format(
-           "accumulation: the step is that part of {} passes and their update which has as many "
-           "passes as were recorded",
-           text);
      },
-     true},
-    {"--recompute",
-     "range=PATTERN, recompute the forward pass of each instance in the backward pass",
-     reads<parse_range>,
-     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
-        const Globals&) { return recompute_range(job, std::move(program), *parse_range(text)); }},
+     NamedEdit::Given::kTogether, true},
+    {"--samples", "N samples per microbatch; kernel times by the cost model of the recorded GPU",
+     reads<parse_count>, resize<PassExtent::kSamples>, resized, NamedEdit::Given::kOnce, true},
+    {"--sequence", "N tokens per sample; kernel times by the cost model of the recorded GPU",
+     reads<parse_count>, resize<PassExtent::kTokens>, resized, NamedEdit::Given::kOnce, true},
+    {"--remove", "TARGET[=PATTERN], remove ops and the calls that launch them",
+     reads<replay::parse_selector>, apply<replay::parse_selector, replay::remove>},
     {"--keep",
      "range=PATTERN, keep the activations of these checkpoints instead of recomputing them",
      reads<parse_range>,
-     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
-        const Globals&) { return keep_range(job, std::move(program), *parse_range(text)); }},
+     [](const ReplayJob& job, Texts texts, RecordedProgram program, Bound, const Globals&) {
+       return keep_range(job, std::move(program), *parse_range(texts.front()));
+     }},
     {"--replace",
      "TARGET[=PATTERN]:DURATION, each matching kernel, copy, collective or range of the host lasts "
      "this long",
      reads<replay::parse_timed>, apply<replay::parse_timed, replay::replace>},
-    {"--scale",
-     "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, collective, "
-     "host, range, launch, profiler; * in PATTERN matches any text",
-     reads<replay::parse_scale>, apply<replay::parse_scale, replay::scale>},
-    {"--straggler",
-     "RANK:FACTOR, multiply the time of a rank's own work; RANK:none, its ops take the mean time "
-     "of the other ranks",
-     reads<replay::parse_straggler>, apply<replay::parse_straggler, replay::straggle>},
     {"--fuse",
      "TARGET[=PATTERN][:DURATION], fuse consecutive matching kernels (default time: by the bytes "
      "that "
      "the fused kernel moves; attention by its cost model)",
      reads<replay::parse_maybe_timed>,
-     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
-        const Globals&) {
-       return fuse_kernels(job, std::move(program), *replay::parse_maybe_timed(text), bound);
+     [](const ReplayJob& job, Texts texts, RecordedProgram program, Bound bound, const Globals&) {
+       return fuse_kernels(job, std::move(program), *replay::parse_maybe_timed(texts.front()),
+                           bound);
      },
      [](const std::string& text) {
        return if_untimed(text,
@@ -150,8 +133,42 @@ constexpr NamedEdit kEdits[] = {
                          "CUDA graphs: a launch takes the host 10 us and 3 us per kernel, 0.3 to 2 "
                          "times as long on another host");
      }},
+    {"--accumulation",
+     "N microbatches per update; a simulated step has the recorded number of them, with the same "
+     "share "
+     "of the update and of the gradient collectives",
+     reads<parse_count>,
+     [](const ReplayJob& job, Texts texts, RecordedProgram program, Bound, const Globals&) {
+       return accumulate(job, std::move(program), *parse_count(texts.front()));
+     },
+     [](const std::string& text) {
+       return fmt::format(
+           "accumulation: the step is that part of {} passes and their update which has as many "
+           "passes as were recorded",
+           text);
+     },
+     NamedEdit::Given::kOnce},
+    {"--scale",
+     "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, collective, "
+     "host, range, launch, profiler; * in PATTERN matches any text",
+     reads<replay::parse_scale>, apply<replay::parse_scale, replay::scale>},
+    {"--straggler",
+     "RANK:FACTOR, multiply the time of a rank's own work; RANK:none, its ops take the mean time "
+     "of the other ranks",
+     reads<replay::parse_straggler>,
+     [](const ReplayJob& job, Texts texts, RecordedProgram program, Bound, const Globals&) {
+       return replay::straggle(job.recordings, std::move(program),
+                               all_of<replay::parse_straggler>(texts));
+     },
+     assumes_nothing, NamedEdit::Given::kTogether},
     {"--insert", "TARGET[=PATTERN]:DURATION, add time after each op or range, such as 50 us",
      reads<replay::parse_timed>, apply<replay::parse_timed, replay::insert>},
+    {"--recompute",
+     "range=PATTERN, recompute the forward pass of each instance in the backward pass",
+     reads<parse_range>,
+     [](const ReplayJob& job, Texts texts, RecordedProgram program, Bound, const Globals&) {
+       return recompute_range(job, std::move(program), *parse_range(texts.front()));
+     }},
     {"--asynchronous",
      "TARGET[=PATTERN], make these copies or host calls asynchronous, so that they do not wait for "
      "the device",
@@ -160,10 +177,9 @@ constexpr NamedEdit kEdits[] = {
      "TARGET[=PATTERN][:TARGET[=PATTERN]], move device ops to a stream of their own, until the ops "
      "that need their results (default: until the end of the step)",
      reads<replay::parse_own_stream>,
-     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
-        const Globals&) {
-       return replay::move_to_stream(
-           job.recordings, std::move(program), *replay::parse_own_stream(text),
+     [](const ReplayJob& job, Texts texts, RecordedProgram program, Bound bound, const Globals&) {
+       return replay::move_to_streams(
+           job.recordings, std::move(program), all_of<replay::parse_own_stream>(texts),
            bound == Bound::kHigh ? replay::Needed::kAtOnce : replay::Needed::kAtEndOfStep);
      },
      [](const std::string& text) {
@@ -171,10 +187,13 @@ constexpr NamedEdit kEdits[] = {
                               ? ""
                               : "ops on a stream of their own: their results are needed at the end "
                                 "of the step; the upper bound needs them at once");
-     }},
+     },
+     NamedEdit::Given::kTogether},
 };
 
 }  // namespace
+
+std::string assumes_nothing(const std::string&) { return {}; }
 
 std::span<const NamedEdit> named_edits() { return kEdits; }
 

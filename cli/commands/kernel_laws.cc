@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -212,31 +212,34 @@ Result<InFormat> parse_format_edit(std::string_view text) {
 }
 
 Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::RecordedProgram program,
-                                          const InFormat& edit, Bound bound,
+                                          const std::vector<InFormat>& edits, Bound bound,
                                           const Globals& globals) {
-  const auto selected = TRY(replay::select_some(job.recordings, program, edit.what));
+  std::vector<std::map<program::OpIndex, Dtype>> formats(job.recordings.size());  // by rank, kernel
+  for (const InFormat& edit : edits)
+    for (const replay::RankOp& op : TRY(replay::select_some(job.recordings, program, edit.what))) {
+      const program::RankProgram& of = program.programs[op.rank];
+      if (of.recorded[op.op].kind == program::Recorded::Kind::kDevice &&
+          of.ops[op.op].task == program::Task::kCompute)
+        formats[op.rank].insert_or_assign(op.op, edit.format);
+    }
   std::size_t changed = 0, kept = 0;
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const replay::Recording& recording = job.recordings[rank];
     const Operators operators(recording, program.replays[rank].steps);
-    std::vector<replay::RankOp> kernels;
-    std::set<std::size_t> chosen;
-    for (const replay::RankOp& op : selected)
-      if (const program::Recorded& recorded = program.programs[rank].recorded[op.op];
-          op.rank == rank && recorded.kind == program::Recorded::Kind::kDevice &&
-          program.programs[rank].ops[op.op].task == program::Task::kCompute) {
-        kernels.push_back(op);
-        if (const auto of = operators.of(*recorded.row)) chosen.insert(*of);
-      }
-    if (kernels.empty()) continue;
+    if (formats[rank].empty()) continue;
+    const std::vector<program::Recorded>& recorded = program.programs[rank].recorded;
+    std::map<std::size_t, Dtype> chosen;  // by operator
+    for (const auto& [op, format] : formats[rank])
+      if (const auto of = operators.of(*recorded[op].row)) chosen.insert_or_assign(*of, format);
     const OpCost cost =
         TRY(cost_on(job, recording.rank(), "give the factor: --scale SELECTOR:FACTOR"));
     const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device_of(recording.rank())));
-    if (!compute::trains_in(gpu, edit.format))
-      return fail(fmt::format("{} has no matrix units for {}", gpu.name, to_string(edit.format)),
-                  gpu.bf16_tensor ? "bf16" : "fp16");
-    for (const replay::RankOp& at_op : kernels) {
-      const auto number = operators.of(*program.programs[rank].recorded[at_op.op].row);
+    for (const InFormat& edit : edits)
+      if (!compute::trains_in(gpu, edit.format))
+        return fail(fmt::format("{} has no matrix units for {}", gpu.name, to_string(edit.format)),
+                    gpu.bf16_tensor ? "bf16" : "fp16");
+    for (const auto& [op, format] : formats[rank]) {
+      const auto number = operators.of(*recorded[op].row);
       if (!number || !operators[*number].known) {
         ++kept;
         continue;
@@ -245,26 +248,25 @@ Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::Recorded
       const Operator& of = operators[*number];
       double casts = of.cast_weights;
       // The law of products in FP8 has the quantisation of their inputs.
-      const bool quantised =
-          edit.format == Dtype::kFp8 &&
-          (of.ops.front().kind == OpKind::kGemm || of.ops.front().kind == OpKind::kConvolution);
-      if (!quantised && (*number == 0 || !chosen.contains(*number - 1)))
+      const bool quantised = format == Dtype::kFp8 && (of.ops.front().kind == OpKind::kGemm ||
+                                                       of.ops.front().kind == OpKind::kConvolution);
+      const auto before = *number > 0 ? chosen.find(*number - 1) : chosen.end();
+      if (!quantised && (before == chosen.end() || before->second != format))
         casts += elements_of_input(of);
-      const double bytes =
-          workload::bytes_of(edit.format) + workload::bytes_of(of.ops.front().dtype);
+      const double bytes = workload::bytes_of(format) + workload::bytes_of(of.ops.front().dtype);
       const Op cast{.name = "cast", .kind = OpKind::kElementwise, .bytes = Bytes::b(casts * bytes)};
       const double count = bound == Bound::kLow ? 0 : bound == Bound::kHigh ? 2 : 1;
-      std::optional<Picoseconds>& time = program.programs[rank].ops[at_op.op].duration;
-      Seconds changed_time = time->seconds() * in_format(cost, of.ops, edit.format, bound);
+      std::optional<Picoseconds>& time = program.programs[rank].ops[op].duration;
+      Seconds changed_time = time->seconds() * in_format(cost, of.ops, format, bound);
       const bool stored_alike = bytes == 2 * workload::bytes_of(Dtype::kTf32);  // and FP32
-      if (casts > 0 && edit.format != of.ops.front().dtype && !stored_alike)
+      if (casts > 0 && format != of.ops.front().dtype && !stored_alike)
         changed_time += cost.predicted(cast).value * (count / of.kernels);
       time = Picoseconds::from(changed_time);
     }
   }
   if (changed == 0)
     return fail_in(job.recordings.front().rank().info.source,
-                   fmt::format("has no shapes of the kernels of '{}'", edit.what.text),
+                   fmt::format("has no shapes of the kernels of '{}'", edits.front().what.text),
                    "a recording with record_shapes=True, or the execution trace of the same run "
                    "in addition");
   if (kept > 0 && bound == Bound::kValue)

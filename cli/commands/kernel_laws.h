@@ -29,11 +29,11 @@ Result<InFormat> parse_format_edit(std::string_view text);
 /// Each kernel takes recorded × modelled time in the new format ÷ that in the recorded one, on the
 /// recorded GPU. Measurements of single operations that came with the recording replace the model
 /// where they have both. A cast of the weights of each selected operator, and of its input if the
-/// operator before it is not selected, is added; the low bound has none, the high bound twice as
-/// much. Kernels without recorded shapes keep their time, with a warning. Fails if that is true of
+/// operator before it has another format, is added; the low bound has none, the high bound twice as
+/// much. The last edit that selects a kernel holds. Kernels without recorded shapes keep their time, with a warning. Fails if that is true of
 /// all, or if the GPU is not in the catalog.
 Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::RecordedProgram program,
-                                          const InFormat& edit, Bound bound,
+                                          const std::vector<InFormat>& edits, Bound bound,
                                           const Globals& globals);
 
 /// Runs of the selected kernels as one kernel each (replay::find_runs). Without a time, the law is:

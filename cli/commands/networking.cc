@@ -8,6 +8,7 @@
 #include "models/job/group_network.h"
 #include "models/job/roofline.h"
 #include "profiler/replay/gradients.h"
+#include "profiler/replay/selector.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
@@ -109,7 +110,11 @@ Result<replay::RecordedProgram> on_network(const ReplayJob& job, replay::Recorde
                                            const comm::CollectiveTime& network,
                                            const Globals& globals) {
   std::size_t all = 0;
-  for (const replay::RankReplay& rank : program.replays) all += rank.communication.size();
+  for (std::uint32_t rank = 0; rank < program.programs.size(); ++rank)
+    for (program::OpIndex i = 0; i < program.programs[rank].ops.size(); ++i)
+      if (program.programs[rank].ops[i].task == program::Task::kCollective &&
+          !replay::is_gone(program, {rank, i}))
+        ++all;
   const std::size_t priced = TRY(job::price(program, network));
   if (priced == 0)
     return fail_in(

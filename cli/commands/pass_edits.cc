@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 
 #include "cli/commands/kernel_laws.h"
+#include "cli/commands/recorded_work.h"
 #include "models/compute/op_cost.h"
-#include "models/workload/host_work.h"
 #include "models/workload/lift_ops.h"
 #include "models/workload/lift_plan.h"
 #include "profiler/replay/edit.h"
@@ -31,73 +31,6 @@ std::string source_of(const ReplayJob& job) { return job.recordings.front().rank
 
 using workload::lifting::ActivationMessages;
 
-bool is_host_work(const program::Recorded& recorded) {
-  return (recorded.kind == Kind::kHost || recorded.kind == Kind::kCall) && recorded.row;
-}
-
-/// The recordings as lifting reads them: work of a host without a device is that of its cores.
-class Work {
- public:
-  explicit Work(const ReplayJob& job)
-      : job_(job), cores_(workload::with_host_work_on_cores(*job.trace)) {
-    for (std::size_t rank = 0; rank < job.recordings.size(); ++rank)
-      recordings_.emplace_back(cores_ ? *cores_ : *job.trace, rank);
-  }
-
-  const Recording& operator[](std::size_t rank) const { return recordings_[rank]; }
-  bool on_cores(std::size_t rank) const {
-    return job_.recordings[rank].streams().empty() && !recordings_[rank].streams().empty();
-  }
-  /// The host op whose work a device op of the cores is.
-  HostIndex host(std::size_t rank, GpuIndex i) const {
-    return *recordings_[rank].parent(*recordings_[rank].launcher(i));
-  }
-
-  /// Multiplies the durations of host work in the operators and ranges; the innermost one counts.
-  void scale(replay::RecordedProgram& program, std::uint32_t rank,
-             const std::map<HostIndex, double>& factors) const {
-    program::RankProgram& of = program.programs[rank];
-    for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
-      if (!is_host_work(of.recorded[i])) continue;
-      for (std::optional<HostIndex> op = of.recorded[i].row; op;
-           op = job_.recordings[rank].parent(*op))
-        if (const auto found = factors.find(*op); found != factors.end()) {
-          of.ops[i].duration = *of.ops[i].duration * found->second;
-          break;
-        }
-    }
-  }
-
-  /// Multiplies the durations of device ops of a rank.
-  void scale_device(replay::RecordedProgram& program, std::uint32_t rank,
-                    const std::map<GpuIndex, double>& factors) const {
-    if (on_cores(rank)) {
-      std::map<HostIndex, double> of_host;
-      for (const auto& [i, factor] : factors) of_host.emplace(host(rank, i), factor);
-      return scale(program, rank, of_host);
-    }
-    program::RankProgram& of = program.programs[rank];
-    for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
-      const program::Recorded& recorded = of.recorded[i];
-      if (recorded.kind != Kind::kDevice || !recorded.row) continue;
-      if (const auto found = factors.find(*recorded.row); found != factors.end())
-        of.ops[i].duration = *of.ops[i].duration * found->second;
-    }
-  }
-
-  /// The op of the program that ends with a device op.
-  program::ProgramOp& op(replay::RecordedProgram& program, std::size_t rank, GpuIndex i) const {
-    const replay::RankReplay& replay = program.replays[rank];
-    return program.programs[rank]
-        .ops[on_cores(rank) ? *replay.host_last[host(rank, i)] : replay.device_last[i]];
-  }
-
- private:
-  const ReplayJob& job_;
-  std::optional<trace::Trace> cores_;
-  std::vector<Recording> recordings_;
-};
-
 Result<ActivationMessages> activations_of(const Recording& recording, const StepUnits& step) {
   NamePool names;
   const OpMaker maker(recording, step, names, workload::lifting::find_samples(step.units));
@@ -109,7 +42,7 @@ Status resize_messages(const Work& work, const std::set<GpuIndex>& messages, std
                        double times, const MessageLaw& law, Bound bound,
                        replay::RecordedProgram& program) {
   for (const GpuIndex i : messages) {
-    program::ProgramOp& op = work.op(program, rank, i);
+    program::ProgramOp& op = program.programs[rank].ops[work.last(program, rank, i)];
     const std::uint32_t group = program.groups_of[rank][op.group];
     if (op.collective == CollectiveKind::kSendRecv && program.groups[group].members.size() < 2)
       return fail_in(work[rank].rank().info.source,
@@ -266,6 +199,15 @@ bool adds_up(const program::ProgramOp& op) {
                                                    op.collective == CollectiveKind::kReduceScatter);
 }
 
+double share_of_update(const ReplayJob& job, double passes) {
+  const std::vector<replay::StepOps>& steps = job.recorded.graph.program.replays.front().steps;
+  if (steps.empty()) return 1 / passes;
+  const Work work(job);
+  return static_cast<double>(
+             workload::lifting::find_units(work[0], steps.front().step).microbatches) /
+         passes;
+}
+
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes) {
   bool any = false;
@@ -302,48 +244,6 @@ Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::Recorde
   return program;
 }
 
-Result<replay::RecordedProgram> join_sums(const ReplayJob& job, replay::RecordedProgram program,
-                                          Bytes size, Bound bound) {
-  const Work work(job);
-  const MessageLaw law(job.recorded.graph.program);
-  std::optional<Bytes> smallest;
-  bool joined = false;
-  for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank)
-    for (const replay::StepOps& recorded : program.replays[rank].steps) {
-      const StepUnits step = workload::lifting::find_units(work[rank], recorded.step);
-      std::map<std::pair<std::uint32_t, CollectiveKind>, std::vector<program::ProgramOp*>> open;
-      for (const GpuIndex sum : TRY(sums_of_gradients(work[rank], step))) {
-        program::ProgramOp& op = work.op(program, rank, sum);
-        if (!adds_up(op)) continue;
-        if (!op.sized)
-          return fail_in(work[rank].rank().info.source, "states no sizes of its sums of gradients",
-                         "a recording of all ranks, with sizes of collectives");
-        smallest = std::min(smallest.value_or(op.bytes), op.bytes);
-        const std::uint32_t group = program.groups_of[rank][op.group];
-        std::vector<program::ProgramOp*>& bucket = open[{group, op.collective}];
-        for (program::ProgramOp* const before : bucket) {
-          op.bytes += before->bytes;
-          *op.duration += *before->duration - law.with_bytes(group, *before, 0, bound);
-          before->duration = Picoseconds(0);
-          before->bytes = Bytes::b(0);
-          joined = true;
-        }
-        bucket.clear();
-        if (op.bytes < size) bucket.push_back(&op);
-      }
-    }
-  if (!smallest)
-    return fail_in(source_of(job), "has no sums of gradients",
-                   "--data-parallel N --network LINK, which adds them");
-  if (!joined)
-    return fail_in(source_of(job),
-                   fmt::format("has sums of gradients of {} or more, and recorded sums only join",
-                               to_string(*smallest)),
-                   "a larger --bucket; for smaller ones a job file with `workload: {recording: …}` "
-                   "and `plan: {bucket: SIZE}`");
-  return program;
-}
-
 Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
                                                 replay::RecordedProgram program,
                                                 const replay::Selector& range) {
@@ -374,7 +274,7 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
     for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
       const program::Recorded& recorded = of.recorded[i];
       const bool device = recorded.kind == Kind::kDevice && recorded.row;
-      if (!device && !is_host_work(recorded)) continue;
+      if ((!device && !is_host_work(recorded)) || replay::is_gone(program, {rank, i})) continue;
       const auto host = device ? recording.launcher(*recorded.row) : recorded.row;
       const auto in = linked.of(host);
       if (!in) continue;
@@ -435,7 +335,9 @@ Result<replay::RecordedProgram> keep_range(const ReplayJob& job, replay::Recorde
     const replay::Ranges linked(recording, range.pattern, true);
     for (GpuIndex i = 0; i < recording.rank().gpu_ops.size(); ++i) {
       const auto call = recording.launcher(i);
-      if (call && linked.of(call) && in_backward(recording, *call).again) gone[rank].insert(i);
+      if (call && linked.of(call) && in_backward(recording, *call).again &&
+          !replay::is_gone(program, {rank, program.replays[rank].device_first[i]}))
+        gone[rank].insert(i);
     }
     any = any || !gone[rank].empty();
     if (!job.recordings[rank].streams().empty()) continue;

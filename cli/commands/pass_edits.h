@@ -35,16 +35,13 @@ Result<std::vector<replay::GpuIndex>> sums_of_gradients(const replay::Recording&
 /// Whether a message is an all-reduce or a reduce-scatter.
 bool adds_up(const program::ProgramOp& op);
 
+/// The part of an update that belongs to a recorded step if an update has that many passes. By the
+/// first step of the first recording.
+double share_of_update(const ReplayJob& job, double passes);
 /// A step becomes as many of `passes` passes as were recorded, with that share of the update and of
 /// the sums of gradients. Fails if no update was recorded, and where activation_messages does.
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes);
-
-/// Recorded sums of gradients, in order of launch, join until a bucket has at least `size`. The last of
-/// a bucket takes the time of all, with their fixed time by MessageLaw once; the others take none. Fails
-/// if no two sums join, if their sizes were not recorded, and where activation_messages does.
-Result<replay::RecordedProgram> join_sums(const ReplayJob& job, replay::RecordedProgram program,
-                                          Bytes size, Bound bound);
 
 /// Forward of each instance of the range runs again, on host and device, at the first backward
 /// kernel of the instance, with its messages of activations. Fails if no instance has backward

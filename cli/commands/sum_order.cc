@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 2> kOrders = {"ready", "reverse"};
 /// The ops of one sum: several if --bucket joined them. All but the last take no time.
 struct Sum {
   std::vector<OpIndex> ops;
-  Picoseconds ready{0};
+  Picoseconds turn{0};  ///< the time that decides the order: it is ready, or it is served
 };
 using Run = std::vector<Sum>;  ///< in recorded order, each after the one before
 
@@ -41,19 +41,34 @@ class RankSums {
       if (of.recorded[i].kind == Kind::kResidual) delays_[*of.recorded[i].row] = i;
   }
 
-  /// `sums` of one step in order of launch.
-  void add_step(const program::RankProgram& of, const std::vector<OpIndex>& sums) {
-    std::map<std::uint32_t, std::size_t> run_of;  // by stream
+  /// Calls first(op) for the sums of one step, in order of launch, that no other could follow.
+  template <class First>
+  void find_firsts(const program::RankProgram& of, const std::vector<OpIndex>& sums,
+                   const First& first) {
+    std::map<std::size_t, OpIndex> before;  // by stream
     for (const OpIndex op : sums) {
-      const auto [run, is_new] = run_of.try_emplace(of.ops[op].stream, runs_.size());
-      if (!is_new && !continues(of, runs_[run->second].back().ops.back(), op))
-        run->second = runs_.size();
-      if (run->second == runs_.size()) runs_.emplace_back();
-      Run& sums_of = runs_[run->second];
-      const bool joined = !sums_of.empty() &&
-                          of.ops[sums_of.back().ops.back()].bytes == Bytes::b(0) &&
-                          of.ops[sums_of.back().ops.back()].duration == Picoseconds(0);
+      const auto [last, is_new] = before.try_emplace(stream_of(of, op), op);
+      if (is_new || !continues(of, last->second, op)) first(op);
+      last->second = op;
+    }
+  }
+
+  /// `sums` of one step in order of launch. A run begins with each for which is_first(op) holds.
+  template <class IsFirst>
+  void add_step(const program::RankProgram& of, const std::vector<OpIndex>& sums,
+                const IsFirst& is_first) {
+    std::map<std::size_t, std::size_t> run_of;  // by stream
+    for (const OpIndex op : sums) {
+      std::size_t& run = run_of[stream_of(of, op)];
+      if (is_first(op)) {
+        run = runs_.size();
+        runs_.emplace_back();
+      }
+      Run& sums_of = runs_[run];
+      const bool joined =
+          !sums_of.empty() && of.ops[sums_of.back().ops.back()].stream == program::kNoStream;
       if (!joined) sums_of.emplace_back();
+      any_joined_ = any_joined_ || joined;
       sums_of.back().ops.push_back(op);
     }
   }
@@ -62,6 +77,7 @@ class RankSums {
   }
   std::vector<Run>& runs() { return runs_; }
   bool any_in_graph() const { return any_in_graph_; }
+  bool any_joined() const { return any_joined_; }
 
   /// When the gradients of the sums have their values, by `end` of the ops.
   template <class End>
@@ -72,40 +88,30 @@ class RankSums {
       for (Sum& sum : run)
         for (const OpIndex op : sum.ops)
           for_dependencies(of, gate(of, op), [&](OpIndex before) {
-            if (!own.contains(before)) sum.ready = std::max(sum.ready, end(before));
+            if (!own.contains(before)) sum.turn = std::max(sum.turn, end(before));
           });
     }
   }
 
-  /// Whether it changes anything.
-  bool order(SumOrder order, replay::RecordedProgram& program, std::uint32_t rank) {
-    std::vector<std::vector<std::size_t>> orders;
-    for (const Run& run : runs_) {
-      std::vector<std::size_t>& by_time = orders.emplace_back(run.size());
-      std::iota(by_time.begin(), by_time.end(), std::size_t{0});
-      std::ranges::stable_sort(by_time, {}, [&](std::size_t k) { return run[k].ready; });
-    }
-    if (order == SumOrder::kReady)
-      for (std::size_t r = runs_.size(); r-- > 0;)
-        if (std::ranges::is_sorted(orders[r])) {
-          orders.erase(orders.begin() + static_cast<std::ptrdiff_t>(r));
-          runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(r));
-        }
+  /// Runs of `program` serve of the sums that wait the one with the latest turn.
+  void serve_latest(replay::RecordedProgram& program, std::uint32_t rank) {
+    change(program, rank, [](program::RankBuilder& builder, const Run& run, const auto& order) {
+      for (std::size_t k = 0; k < order.size(); ++k)
+        for (const OpIndex op : run[order[k]].ops)
+          builder.op(op).priority = static_cast<std::int32_t>(k);
+    });
+  }
+
+  /// The sums of each run wait for one another in the order of their turns. Whether that is another
+  /// order than the recorded one.
+  bool fix_order(replay::RecordedProgram& program, std::uint32_t rank) {
+    std::erase_if(runs_, [](const Run& run) { return std::ranges::is_sorted(by_turn(run)); });
     if (runs_.empty()) return false;
-    release(program.programs[rank]);
-    program::RankBuilder builder(std::move(program.programs[rank]));
-    for (const auto& [op, before] : waits_) builder.depend(op, before);
-    for (std::size_t r = 0; r < runs_.size(); ++r)
-      for (std::size_t k = 0; k < orders[r].size(); ++k) {
-        const Sum& sum = runs_[r][orders[r][k]];
-        if (order == SumOrder::kReverse)
-          for (const OpIndex op : sum.ops) builder.op(op).priority = static_cast<std::int32_t>(k);
-        else if (k > 0)
-          builder.depend(gate(builder.so_far(), sum.ops.front()),
-                         runs_[r][orders[r][k - 1]].ops.back());
-      }
-    end_steps(program, rank, builder);
-    program.programs[rank] = std::move(builder).build();
+    change(program, rank, [this](program::RankBuilder& builder, const Run& run, const auto& order) {
+      for (std::size_t k = 1; k < order.size(); ++k)
+        builder.depend(gate(builder.so_far(), run[order[k]].ops.front()),
+                       run[order[k - 1]].ops.back());
+    });
     return true;
   }
 
@@ -113,6 +119,28 @@ class RankSums {
   struct Place {
     std::size_t run, sum;
   };
+
+  static std::vector<std::size_t> by_turn(const Run& run) {
+    std::vector<std::size_t> order(run.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t k) { return run[k].turn; });
+    return order;
+  }
+
+  /// Erases the recorded order, and calls put(builder, run, order).
+  template <class Put>
+  void change(replay::RecordedProgram& program, std::uint32_t rank, const Put& put) {
+    release(program.programs[rank]);
+    program::RankBuilder builder(std::move(program.programs[rank]));
+    for (const auto& [op, before] : waits_) builder.depend(op, before);
+    for (const Run& run : runs_) put(builder, run, by_turn(run));
+    end_steps(program, rank, builder);
+    program.programs[rank] = std::move(builder).build();
+  }
+
+  std::size_t stream_of(const program::RankProgram& of, OpIndex op) const {
+    return recording_.stream_of(*of.recorded[op].row);
+  }
 
   /// The op that waits for what the sum needs: its unexplained delay, if it has one.
   OpIndex gate(const program::RankProgram& of, OpIndex sum) const {
@@ -132,7 +160,8 @@ class RankSums {
     bool follows = false, waits = false;
     for_dependencies(of, gate(of, op), [&](OpIndex d) {
       follows = follows || d == before;
-      waits = waits || (of.recorded[d].kind == Kind::kDevice && of.ops[d].stream != b.stream);
+      waits =
+          waits || (of.recorded[d].kind == Kind::kDevice && stream_of(of, d) != stream_of(of, op));
     });
     if (!follows || a.group != b.group || a.collective != b.collective) return false;
     const bool in_graph =
@@ -190,30 +219,49 @@ class RankSums {
   const Recording& recording_;
   std::map<std::uint32_t, OpIndex> delays_;  // by device op
   std::vector<Run> runs_;
-  bool any_in_graph_ = false;
+  bool any_in_graph_ = false, any_joined_ = false;
   std::map<OpIndex, Place> places_;  // of sums and of their delays
   std::vector<std::pair<OpIndex, OpIndex>> waits_;
 };
 
-/// A sum is ready when it is on all of its ranks.
-void join_ready(const replay::RecordedProgram& program, std::vector<RankSums>& ranks) {
-  using Key = std::tuple<bool, std::uint32_t, std::uint32_t>;
-  const auto key = [&](std::uint32_t rank, OpIndex i) -> Key {
-    const program::ProgramOp& op = program.programs[rank].ops[i];
-    const std::uint32_t group = program.groups_of[rank][op.group];
-    if (program.groups[group].members.size() > 1) return {true, group, op.tag};
-    return {false, rank, i};
-  };
-  std::map<Key, Picoseconds> ready;
+/// A sum on all of its ranks, or the op of one that only its rank has.
+using OnRanks = std::tuple<bool, std::uint32_t, std::uint32_t>;
+OnRanks on_ranks(const replay::RecordedProgram& program, std::uint32_t rank, OpIndex i) {
+  const program::ProgramOp& op = program.programs[rank].ops[i];
+  const std::uint32_t group = program.groups_of[rank][op.group];
+  if (program.groups[group].members.size() > 1) return {true, group, op.tag};
+  return {false, rank, i};
+}
+
+/// A sum is ready when it is on all of its ranks, and is served when the last of them serves it.
+void join_turns(const replay::RecordedProgram& program, std::vector<RankSums>& ranks) {
+  std::map<OnRanks, Picoseconds> turns;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
     for (const Run& run : ranks[rank].runs())
       for (const Sum& sum : run) {
-        Picoseconds& last = ready.try_emplace(key(rank, sum.ops.back()), sum.ready).first->second;
-        last = std::max(last, sum.ready);
+        Picoseconds& last =
+            turns.try_emplace(on_ranks(program, rank, sum.ops.back()), sum.turn).first->second;
+        last = std::max(last, sum.turn);
       }
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
     for (Run& run : ranks[rank].runs())
-      for (Sum& sum : run) sum.ready = ready.at(key(rank, sum.ops.back()));
+      for (Sum& sum : run) sum.turn = turns.at(on_ranks(program, rank, sum.ops.back()));
+}
+
+/// The sums of a rank's steps, each in order of launch.
+Result<std::vector<std::vector<OpIndex>>> sums_of_steps(const Recording& recording,
+                                                        const replay::RecordedProgram& program,
+                                                        std::uint32_t rank) {
+  std::vector<std::vector<OpIndex>> steps;
+  for (const replay::StepOps& step : program.replays[rank].steps) {
+    std::vector<OpIndex>& found = steps.emplace_back();
+    for (const replay::GpuIndex i :
+         TRY(sums_of_gradients(recording, workload::lifting::find_units(recording, step.step))))
+      if (const OpIndex op = program.replays[rank].device_last[i];
+          adds_up(program.programs[rank].ops[op]))
+        found.push_back(op);
+  }
+  return steps;
 }
 
 }  // namespace
@@ -228,24 +276,31 @@ Result<SumOrder> parse_sum_order(const std::string& text) {
 Result<replay::RecordedProgram> order_sums(const ReplayJob& job, replay::RecordedProgram program,
                                            SumOrder order, const Globals& globals) {
   std::vector<RankSums> ranks;
-  bool any = false, any_in_graph = false, changed = false;
+  std::vector<std::vector<std::vector<OpIndex>>> sums;  // by rank and step
+  std::set<OnRanks> firsts;  // that follow no other on one of their ranks
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
-    const Recording& recording = job.recordings[rank];
     const program::RankProgram& of = program.programs[rank];
-    RankSums& sums = ranks.emplace_back(recording, of);
-    for (const replay::StepOps& step : program.replays[rank].steps) {
-      std::vector<OpIndex> found;
-      for (const replay::GpuIndex i :
-           TRY(sums_of_gradients(recording, workload::lifting::find_units(recording, step.step))))
-        if (const OpIndex op = program.replays[rank].device_last[i]; adds_up(of.ops[op]))
-          found.push_back(op);
-      sums.add_step(of, found);
-    }
-    sums.keep_runs();
-    any = any || !sums.runs().empty();
-    any_in_graph = any_in_graph || sums.any_in_graph();
+    RankSums& of_rank = ranks.emplace_back(job.recordings[rank], of);
+    for (const auto& step :
+         sums.emplace_back(TRY(sums_of_steps(job.recordings[rank], program, rank))))
+      of_rank.find_firsts(of, step,
+                          [&](OpIndex op) { firsts.insert(on_ranks(program, rank, op)); });
+  }
+  bool any = false, any_in_graph = false, any_joined = false, changed = false;
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    for (const auto& step : sums[rank])
+      ranks[rank].add_step(program.programs[rank], step, [&](OpIndex op) {
+        return firsts.contains(on_ranks(program, rank, op));
+      });
+    ranks[rank].keep_runs();
+    any = any || !ranks[rank].runs().empty();
+    any_in_graph = any_in_graph || ranks[rank].any_in_graph();
+    any_joined = any_joined || ranks[rank].any_joined();
   }
   const std::string& source = job.recordings.front().rank().info.source;
+  if (!any && any_joined)
+    return fail_in(source, "has one bucket of gradients per step, so there is no order",
+                   "a smaller --bucket");
   if (!any)
     return any_in_graph
                ? fail_in(
@@ -261,10 +316,24 @@ Result<replay::RecordedProgram> order_sums(const ReplayJob& job, replay::Recorde
     ranks[rank].find_ready(program.programs[rank], [&](OpIndex op) {
       return run.timeline[run.graph.lowered.op(rank, op)].end;
     });
-  join_ready(program, ranks);
+  join_turns(program, ranks);
+  if (order == SumOrder::kReverse) {
+    // Which sum is served last-come first-served depends on the run. Ranks take the order of one run.
+    replay::RecordedProgram trial = program;
+    for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
+      RankSums(ranks[rank]).serve_latest(trial, rank);
+    const ReplayRun served = TRY(run_program(job, std::move(trial)));
+    for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
+      for (Run& of : ranks[rank].runs())
+        for (Sum& sum : of)
+          sum.turn = served.timeline[served.graph.lowered.op(rank, sum.ops.back())].start;
+    join_turns(program, ranks);
+  }
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
-    if (ranks[rank].order(order, program, rank)) changed = true;
-  if (!changed) globals.warn("--sum-order ready: the sums are already in this order");
+    if (ranks[rank].fix_order(program, rank)) changed = true;
+  if (!changed)
+    globals.warn(fmt::format("--sum-order {}: the sums are already in this order",
+                             kOrders[static_cast<std::size_t>(order)]));
   return program;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/edits.h"
+#include "cli/commands/join_sums.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/options.h"
 #include "cli/commands/pass_edits.h"
@@ -39,22 +40,54 @@ Result<replay::RecordedProgram> feed(const WhatifOptions& options, const input::
   return std::move(with.program);
 }
 
+/// What the options name outside the recording.
+struct Named {
+  std::optional<comm::CollectiveTime> network;
+  std::optional<input::Pipeline> pipeline;
+};
+Result<Named> read_named(const WhatifOptions& options) {
+  Named named;
+  if (!options.network.empty()) named.network = TRY(parse_network(options.network));
+  if (feeds_from_file(options)) named.pipeline = TRY(input::load_pipeline(options.input_pipeline));
+  return named;
+}
+
+Texts texts_of(const WhatifOptions& options, std::string_view option) {
+  for (std::size_t i = 0; i < named_edits().size(); ++i)
+    if (named_edits()[i].option == option) return options.named[i];
+  return {};
+}
+
 /// All edits of a recording in the order in which they are applied: by kind, not as typed. The
 /// pipeline comes last, because its warm-up has the pace of the edited recording. `fed` is set when
 /// that edit is applied. REQUIRES: the arguments outlive the edits.
-std::vector<Edit> edits_of(const WhatifOptions& options,
-                           const std::optional<comm::CollectiveTime>& network,
-                           const std::optional<input::Pipeline>& pipeline, const ReplayJob& job,
+std::vector<Edit> edits_of(const WhatifOptions& options, const Named& of, const ReplayJob& job,
                            const Globals& globals, std::optional<FedBy>& fed) {
   using replay::RecordedProgram;
+  const auto& network = of.network;
+  const auto& pipeline = of.pipeline;
   std::vector<Edit> edits;
   const auto& recordings = job.recordings;
-  for (std::size_t i = 0; i < named_edits().size(); ++i)
-    for (const std::string& text : options.named[i])
-      edits.push_back({[&, apply = named_edits()[i].apply](RecordedProgram program, Bound bound) {
-                         return apply(job, text, std::move(program), bound, globals);
-                       },
-                       named_edits()[i].assumption(text)});
+  const auto add_named = [&](bool before_messages) {
+    for (std::size_t i = 0; i < named_edits().size(); ++i) {
+      const NamedEdit& named = named_edits()[i];
+      if (named.before_messages != before_messages) continue;
+      const Texts all = options.named[i];
+      const std::size_t at_once = named.given == NamedEdit::Given::kTogether ? all.size() : 1;
+      for (std::size_t k = 0; k < all.size(); k += at_once) {
+        const Texts texts = all.subspan(k, at_once);
+        std::string assumption;
+        for (const std::string& text : texts)
+          if (assumption.empty()) assumption = named.assumption(text);
+        edits.push_back(
+            {[&job, &globals, texts, apply = named.apply](RecordedProgram program, Bound bound) {
+               return apply(job, texts, std::move(program), bound, globals);
+             },
+             std::move(assumption)});
+      }
+    }
+  };
+  add_named(true);
   if (options.bucket && options.data_parallel == 0)
     edits.push_back(
         {[&](RecordedProgram program, Bound bound) {
@@ -62,6 +95,13 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
          },
          "sums of gradients in larger buckets: their fixed time, as their recorded times "
          "show it, is spent once per bucket"});
+  if (network && options.data_parallel == 0)
+    edits.push_back({[&](RecordedProgram program, Bound bound) {
+      Globals once = globals;  // the same warning at both bounds
+      once.quiet = once.quiet || bound != Bound::kValue;
+      return on_network(job, std::move(program), *network, once);
+    }});
+  add_named(false);
   if (!options.input_pipeline.empty() && !pipeline)
     edits.push_back({[&](RecordedProgram program, Bound) {
       return replay::overlap_input(recordings, std::move(program),
@@ -70,20 +110,20 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
   if (network && options.data_parallel > 0)
     edits.push_back(
         {[&](RecordedProgram program, Bound) {
+           double share = 1;  // of the sums, as of the update
+           for (const std::string& passes : texts_of(options, "--accumulation"))
+             share = share_of_update(job, *parse_count(passes));
            return data_parallel(
                job, std::move(program), options.data_parallel,
-               options.bucket.value_or(strategies::DataParallelPlan{.ranks = 1}.bucket), *network);
+               options.bucket.value_or(strategies::DataParallelPlan{.ranks = 1}.bucket),
+               [&](CollectiveKind kind, std::uint32_t ranks, Bytes bytes) -> Result<Seconds> {
+                 return TRY((*network)(kind, ranks, bytes)) * share;
+               });
          },
          options.data_parallel > 1 && job.recorded.graph.program.replays.front().has_device
              ? "sums of gradients: kernels that overlap them take 1.1 times as long and "
                "2 us more, or lose from nothing to 2.6 times as much"
              : ""});
-  else if (network)
-    edits.push_back({[&](RecordedProgram program, Bound bound) {
-      Globals once = globals;  // the same warning at both bounds
-      once.quiet = once.quiet || bound != Bound::kValue;
-      return on_network(job, std::move(program), *network, once);
-    }});
   if (options.sum_order)
     edits.push_back({[&](RecordedProgram program, Bound bound) {
       Globals once = globals;
@@ -117,7 +157,7 @@ void add_recorded(const replay::StepComparison& before, const replay::StepCompar
 }  // namespace
 
 Document whatif_document(const EditedJob& of) {
-  const auto& [job, with, after, fed] = of;
+  const auto& [job, with, after, fed, idle] = of;
   const ReplayRun &recorded = job.recorded, &edited = with.run;
   const replay::Comparison& c = recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
@@ -154,14 +194,79 @@ Document whatif_document(const EditedJob& of) {
          {}, first(kStepsShown));
   d.methods = {Method::kRecordedTimes, Method::kEdits};
   if (fed) d.methods.push_back(Method::kPipeline);
+  std::vector<Warning> warnings;
+  for (const std::string& edit : idle)
+    warnings.push_back({fmt::format("{}: without it every step takes as long", edit),
+                        "another edit may set the same times, or hide it: give it alone"});
+  d.add_warnings(warnings);
   d.add_problems(job.trace->problems);
   return d;
 }
 
 namespace {
 
+/// An edit as it was written, and the options without it.
+struct LeftOut {
+  std::string edit;
+  WhatifOptions others;
+};
+std::vector<LeftOut> each_left_out(const WhatifOptions& options) {
+  std::vector<LeftOut> all;
+  const auto leave_out = [&](const std::string& edit, auto change) {
+    change(all.emplace_back(LeftOut{edit, options}).others);
+  };
+  for (std::size_t i = 0; i < named_edits().size(); ++i)
+    for (std::size_t k = 0; k < options.named[i].size(); ++k)
+      leave_out(fmt::format("{} {}", named_edits()[i].option, options.named[i][k]),
+                [&](WhatifOptions& others) {
+                  std::vector<std::string>& texts = others.named[i];
+                  texts.erase(texts.begin() + static_cast<std::ptrdiff_t>(k));
+                });
+  if (options.bucket) leave_out("--bucket", [](WhatifOptions& others) { others.bucket.reset(); });
+  if (!options.network.empty())
+    leave_out("--network", [](WhatifOptions& others) {
+      others.network.clear();
+      others.data_parallel = 0;
+    });
+  if (!options.input_pipeline.empty())
+    leave_out("--input-pipeline", [](WhatifOptions& others) { others.input_pipeline.clear(); });
+  if (options.sum_order)
+    leave_out("--sum-order", [](WhatifOptions& others) { others.sum_order.reset(); });
+  if (!options.request.sharing.slice.empty())
+    leave_out("--slice", [](WhatifOptions& others) { others.request.sharing.slice.clear(); });
+  return all;
+}
+
+bool as_long(const replay::Comparison& a, const replay::Comparison& b) {
+  const auto same = [](const auto& one, const auto& other) {
+    return one.has_value() == other.has_value() && (!one || one->simulated == other->simulated);
+  };
+  return std::ranges::equal(a.steps, b.steps, [&](const auto& one, const auto& other) {
+    return same(one.host, other.host) && same(one.device, other.device);
+  });
+}
+
+/// Several edits may hide or overwrite one another.
+Result<std::vector<std::string>> idle_edits(const WhatifOptions& options, const EditedJob& run,
+                                            Globals globals) {
+  std::vector<std::string> idle;
+  const std::vector<LeftOut> all = each_left_out(options);
+  if (all.size() < 2) return idle;
+  globals.quiet = true;  // the run with all edits has warned
+  for (const LeftOut& left_out : all) {
+    const Named named = TRY(read_named(left_out.others));
+    std::optional<FedBy> fed;
+    const Result<ReplayRun> without =
+        run_at(run.job, edits_of(left_out.others, named, run.job, globals, fed), Bound::kValue);
+    if (without && as_long(without->comparison, run.edited.run.comparison))
+      idle.push_back(left_out.edit);
+  }
+  return idle;
+}
+
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  const EditedJob run = TRY(run_edits(options, globals));
+  EditedJob run = TRY(run_edits(options, globals));
+  run.idle = TRY(idle_edits(options, run, globals));
   if (options.request.sharing.asked())
     return share_recorded({run.job, run.edited.run, run.step}, options.request, "whatif", globals);
   return answer_replay(globals, options.request, run.job, run.edited.run, whatif_document(run));
@@ -185,19 +290,14 @@ Result<Bytes> parse_bucket(const std::string& text) {
 
 Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals,
                             std::optional<ReplayJob> read) {
-  std::optional<comm::CollectiveTime> network;
-  if (!options.network.empty()) {  // check the network before long work
-    network = TRY(parse_network(options.network));
-  }
-  std::optional<input::Pipeline> pipeline;
-  if (feeds_from_file(options)) pipeline = TRY(input::load_pipeline(options.input_pipeline));
+  const Named named = TRY(read_named(options));  // before long work
   if (!read) read = TRY(load_job(options.request, globals));
   ReplayJob& job = *read;
   std::optional<FedBy> fed;
-  EditedRun edited = TRY(run_edited(job, edits_of(options, network, pipeline, job, globals, fed)));
+  EditedRun edited = TRY(run_edited(job, edits_of(options, named, job, globals, fed)));
   const bool others =
-      network ||
-      (!pipeline && !options.input_pipeline.empty() &&
+      named.network ||
+      (!named.pipeline && !options.input_pipeline.empty() &&
        fills_cpus(job.recordings, *replay::parse_input_pipeline(options.input_pipeline)));
   const Estimate<Seconds> step = edited.step(job, others ? replay::kOtherRanksError : 0);
   return EditedJob{std::move(job), std::move(edited), step, std::move(fed)};
@@ -237,7 +337,7 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
 
 void check_edits(const WhatifOptions& options) {
   for (std::size_t i = 0; i < named_edits().size(); ++i)
-    if (named_edits()[i].once && options.named[i].size() > 1)
+    if (named_edits()[i].given == NamedEdit::Given::kOnce && options.named[i].size() > 1)
       wrong_usage(fmt::format("{} can be given once", named_edits()[i].option));
   if (options.batch > 0 && !feeds_from_file(options))
     wrong_usage("--batch needs --input-pipeline FILE");

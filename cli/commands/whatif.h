@@ -34,7 +34,8 @@ struct EditedJob {
   ReplayJob job;
   EditedRun edited;
   Estimate<Seconds> step;
-  std::optional<FedBy> fed = {};  ///< by the file of an input pipeline
+  std::optional<FedBy> fed = {};       ///< by the file of an input pipeline
+  std::vector<std::string> idle = {};  ///< edits without which every step takes as long
 };
 
 /// Reads and replays the recordings, unless that was done, and runs them edited, on the slice of the

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "profiler/replay/selector.h"
 #include "sim/base/text.h"
 #include "sim/program/rank_builder.h"
 
@@ -94,6 +95,7 @@ std::vector<Load> loads_of(const Recording& r, const RecordedProgram& program,
   for (OpIndex i = 0; i < recorded.size(); ++i) {
     if (!recorded[i].row) continue;
     if (recorded[i].kind != Kind::kHost && recorded[i].kind != Kind::kCall) continue;
+    if (is_gone(program, {static_cast<std::uint32_t>(r.rank_index()), i})) continue;
     std::optional<HostIndex> range = *recorded[i].row;
     while (range && !matches_wildcard(pattern, r.name(r.host(*range)))) range = r.parent(*range);
     if (!range) continue;

@@ -261,9 +261,13 @@ void take_away(const std::vector<Recording>& recordings, RecordedProgram& progra
       } else if (recorded.kind == Kind::kDevice || recorded.kind == Kind::kLaunch ||
                  recorded.kind == Kind::kResidual) {
         nothing = gone[rank].contains(*recorded.row);
-        if (nothing) of.ops[i].stream = program::kNoStream;
       }
-      if (nothing) of.ops[i].duration = Picoseconds(0);
+      if (!nothing) continue;
+      // A call keeps its thread: its return is told from what it waits for by that.
+      if (recorded.kind == Kind::kCall)
+        of.ops[i].duration = Picoseconds(0);
+      else
+        take_away(of.ops[i]);
     }
   }
 }
@@ -276,6 +280,7 @@ Result<RecordedProgram> remove(const std::vector<Recording>& recordings, Recorde
     time_of(program, at) = Picoseconds(0);
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];
     if (recorded.kind == Kind::kDevice) gone[at.rank].insert(*recorded.row);
+    if (recorded.kind == Kind::kHost) take_away(program.programs[at.rank].ops[at.op]);
   }
   take_away(recordings, program, gone, false);
   return program;
@@ -327,18 +332,27 @@ Result<RecordedProgram> replace(const std::vector<Recording>& recordings, Record
 }
 
 Result<RecordedProgram> straggle(const std::vector<Recording>& recordings, RecordedProgram program,
-                                 const Straggler& edit) {
-  std::optional<std::uint32_t> rank;
-  for (std::uint32_t i = 0; i < recordings.size(); ++i)
-    if (recordings[i].rank().info.rank.value_or(i) == edit.rank) rank = i;
-  if (!rank)
-    return fail(fmt::format("the recording has no rank {}", edit.rank),
-                "the number of a recorded rank");
-  if (!edit.factor) return as_others(std::move(program), *rank);
-  program::RankProgram& of = program.programs[*rank];
-  for (OpIndex i = 0; i < of.ops.size(); ++i)
-    if (is_own_work(of.recorded[i], of.ops[i]))
-      of.ops[i].duration = *of.ops[i].duration * *edit.factor;
+                                 const std::vector<Straggler>& edits) {
+  std::set<std::size_t> usual;
+  std::map<std::size_t, double> factors;
+  for (const Straggler& edit : edits) {
+    std::optional<std::size_t> rank;
+    for (std::uint32_t i = 0; i < recordings.size(); ++i)
+      if (recordings[i].rank().info.rank.value_or(i) == edit.rank) rank = i;
+    if (!rank)
+      return fail(fmt::format("the recording has no rank {}", edit.rank),
+                  "the number of a recorded rank");
+    if (edit.factor)
+      factors.try_emplace(*rank, 1).first->second *= *edit.factor;
+    else
+      usual.insert(*rank);
+  }
+  if (!usual.empty()) program = TRY(as_others(std::move(program), usual));
+  for (const auto& [rank, factor] : factors) {
+    program::RankProgram& of = program.programs[rank];
+    for (OpIndex i = 0; i < of.ops.size(); ++i)
+      if (is_own_work(of.recorded[i], of.ops[i])) of.ops[i].duration = *of.ops[i].duration * factor;
+  }
   return program;
 }
 
@@ -394,7 +408,7 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
     if (scarce) divide_cpus(program.programs[rank], program.names.intern("CPUs"), cpus);
   }
   if (!any)
-    return fail("the recording has no loading ranges to overlap", "ranges named " + edit.load,
+    return fail("no loading ranges are there to overlap", "ranges named " + edit.load,
                 "load=PATTERN names others");
   return program;
 }

@@ -85,12 +85,12 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
 /// share for each of its parts. Fails for other targets.
 Result<RecordedProgram> replace(const std::vector<Recording>& recordings, RecordedProgram program,
                                 const Timed& edit);
-/// Multiplies the time of a rank's own work, on host and device, without waiting and collectives.
-/// Without a factor, its ops take the mean time of the corresponding ops of other ranks
-/// (slow_ranks.h). Fails if the recording lacks the rank, and without a factor if it is the only one
-/// or none corresponds.
+/// The ops of the ranks without a factor take the mean time of the corresponding ops of the ranks
+/// that have one or are not named (slow_ranks.h). Then the time of a rank's own work, on host and
+/// device, without waiting and collectives, is multiplied by its factors. Fails if the recording
+/// lacks a rank, or if no work of other ranks corresponds.
 Result<RecordedProgram> straggle(const std::vector<Recording>& recordings, RecordedProgram program,
-                                 const Straggler& edit);
+                                 const std::vector<Straggler>& edits);
 Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
                                       RecordedProgram program, const InputPipeline& edit);
 

@@ -52,7 +52,7 @@ class Waiting {
 /// What a thread does in one instance of a range.
 struct Stretch {
   std::vector<OpIndex> ops;
-  DeviceOps::value_type kernels = {};
+  DeviceOps::value_type kernels = {}, gone = {};
 };
 
 }  // namespace
@@ -120,15 +120,18 @@ Result<RecordedProgram> launch_as_graph(const std::vector<Recording>& recordings
     const Recording& r = recordings[rank];
     const Ranges ranges(r, range.pattern, true);
     RankProgram& of = program.programs[rank];
+    const RankReplay& replay = program.replays[rank];
     // The ops of a thread are consecutive in its program.
     std::vector<Stretch> stretches;
     std::optional<HostIndex> open;
     std::uint32_t thread = program::kNoStream;
     for (OpIndex i = 0; i < of.ops.size(); ++i) {
       const Recorded& recorded = of.recorded[i];
-      const bool of_thread = of.ops[i].stream < r.threads().size();
-      if (!of_thread || of.ops[i].stream != thread) open.reset();
-      thread = of.ops[i].stream;
+      const bool gone =
+          recorded.kind == Kind::kHost && is_gone(program, {rank, i});  // has no thread
+      const bool of_thread = gone || of.ops[i].stream < r.threads().size();
+      if (!of_thread || (!gone && of.ops[i].stream != thread)) open.reset();
+      if (!gone) thread = of.ops[i].stream;
       if (!of_thread || !recorded.row) continue;
       const auto in = ranges.of(recorded.row);
       if (in && in != open) stretches.emplace_back();
@@ -140,12 +143,16 @@ Result<RecordedProgram> launch_as_graph(const std::vector<Recording>& recordings
                     "a range without synchronization and blocking copies: a CUDA graph cannot "
                     "have them");
       if (recorded.kind != Kind::kHost && recorded.kind != Kind::kCall) continue;
-      const auto launched = r.launched(*recorded.row);
-      stretches.back().kernels.insert(launched.begin(), launched.end());
-      stretches.back().ops.push_back(i);
+      for (const GpuIndex kernel : r.launched(*recorded.row))
+        (is_gone(program, {rank, replay.device_first[kernel]}) ? stretches.back().gone
+                                                               : stretches.back().kernels)
+            .insert(kernel);
+      if (!gone) stretches.back().ops.push_back(i);
     }
     for (const Stretch& stretch : stretches) {
-      if (stretch.kernels.size() < 2) continue;
+      if (stretch.ops.empty() || stretch.kernels.empty() ||
+          stretch.kernels.size() + stretch.gone.size() < 2)
+        continue;
       any = true;
       for (const OpIndex op : stretch.ops) of.ops[op].duration = Picoseconds(0);
       // Calls begin where the stretch does, and kernels follow the begin of their call.

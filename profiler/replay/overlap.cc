@@ -2,6 +2,7 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -17,12 +18,13 @@ using Kind = Recorded::Kind;
 /// Moves the ops of one rank.
 class Mover {
  public:
-  /// `users`: the ops that need the results.
+  /// `moved`: the edit that moves an op. `users`: by edit, the ops that need the results.
   Mover(const Recording& recording, RecordedProgram& program, std::uint32_t rank,
-        const std::set<GpuIndex>& moved, const std::set<GpuIndex>& users)
+        const std::map<GpuIndex, std::size_t>& moved, const std::vector<DeviceOps>& users)
       : recording_(recording),
         program_(program.programs[rank]),
         replay_(program.replays[rank]),
+        rank_(rank),
         moved_(moved),
         users_(users),
         name_(program.names.intern(fmt::format("rank {} moved ops", rank))) {
@@ -45,43 +47,54 @@ class Mover {
              recorded.kind == Kind::kResidual;
     });
     RankBuilder builder(std::move(program_));
-    const std::uint32_t stream = builder.add(program::Stream{
-        .name = name_, .number = static_cast<std::uint32_t>(recording_.streams().size())});
-    for (const GpuIndex i : moved_) builder.op(replay_.device_first[i]).stream = stream;
+    std::vector<std::uint32_t> streams;
+    for (std::size_t k = 0; k < users_.size(); ++k)
+      streams.push_back(builder.add(program::Stream{
+          .name = name_, .number = static_cast<std::uint32_t>(recording_.streams().size() + k)}));
+    for (const auto& [i, edit] : moved_) builder.op(replay_.device_first[i]).stream = streams[edit];
     for (const auto& [op, before] : added_) builder.depend(op, before);
     program_ = std::move(builder).build();
   }
 
  private:
+  struct Moved {
+    OpIndex op;
+    std::size_t edit;
+  };
+
   void move_from(const Stream& stream) {
-    std::optional<OpIndex> left, kept;  // the op before, if it moves; the last that stays
-    std::vector<OpIndex> running;       // moved, and not yet joined
+    std::optional<Moved> left;    // the op before, if it moves
+    std::optional<OpIndex> kept;  // the last that stays
+    std::vector<Moved> running;   // and not yet joined
     const auto join = [&](OpIndex op) {
-      for (const OpIndex before : running) added_.emplace_back(op, before);
+      for (const Moved& before : running) added_.emplace_back(op, before.op);
     };
     bool new_step = false;
     for (const GpuIndex i : stream.ops) {
       const OpIndex first = replay_.device_first[i], last = replay_.device_last[i];
-      if (moved_.contains(i)) {
-        running.push_back(last);
-        left = last;
+      const auto moves = moved_.find(i);
+      if (left && (moves == moved_.end() || moves->second != left->edit)) {
+        leaves_.emplace(left->op, i);
+        if (kept) added_.emplace_back(first, *kept);
+      }
+      if (moves != moved_.end()) {
+        left = {last, moves->second};
+        running.push_back(*left);
       } else {
-        if (left) leaves_.emplace(*left, i);
-        if (left && kept) added_.emplace_back(first, *kept);
         left.reset();
         kept = last;
-        if (new_step || users_.contains(i)) {
-          join(first);
-          running.clear();
-        }
+        std::erase_if(running, [&](const Moved& before) {
+          if (!new_step && !users_[before.edit][rank_].contains(i)) return false;
+          added_.emplace_back(first, before.op);
+          return true;
+        });
         new_step = false;
       }
       const auto [wait, waits_end] = waits_for_.equal_range(last);
       for (auto w = wait; w != waits_end; ++w) join(w->second);
       if (const auto end = ends_.find(last); end != ends_.end()) {
         new_step = true;
-        std::vector<OpIndex>& ends = end->second->last_device_ops;
-        ends.insert(ends.end(), running.begin(), running.end());
+        for (const Moved& before : running) end->second->last_device_ops.push_back(before.op);
       }
     }
   }
@@ -89,7 +102,9 @@ class Mover {
   const Recording& recording_;
   program::RankProgram& program_;
   RankReplay& replay_;
-  const std::set<GpuIndex>&moved_, &users_;
+  const std::uint32_t rank_;
+  const std::map<GpuIndex, std::size_t>& moved_;
+  const std::vector<DeviceOps>& users_;
   const NameId name_;
   std::map<OpIndex, StepOps*> ends_;
   std::multimap<OpIndex, OpIndex> waits_for_;       // of the host, by the op that it waits for
@@ -161,21 +176,26 @@ Result<OwnStream> parse_own_stream(std::string_view text) {
   return OwnStream{std::move(what), std::nullopt};
 }
 
-Result<RecordedProgram> move_to_stream(const std::vector<Recording>& recordings,
-                                       RecordedProgram program, const OwnStream& edit,
-                                       Needed needed) {
-  const auto moved = TRY(select_device_ops(recordings, program, edit.what));
-  DeviceOps users(recordings.size());
-  if (edit.needed_by) {
-    users = TRY(select_device_ops(recordings, program, *edit.needed_by));
-  } else if (needed == Needed::kAtOnce) {
+Result<RecordedProgram> move_to_streams(const std::vector<Recording>& recordings,
+                                        RecordedProgram program,
+                                        const std::vector<OwnStream>& edits, Needed needed) {
+  std::vector<std::map<GpuIndex, std::size_t>> moved(recordings.size());
+  std::vector<DeviceOps> users;
+  for (std::size_t k = 0; k < edits.size(); ++k) {
+    const DeviceOps selected = TRY(select_device_ops(recordings, program, edits[k].what));
     for (std::size_t rank = 0; rank < recordings.size(); ++rank)
-      for (const Stream& stream : recordings[rank].streams())
-        users[rank].insert(stream.ops.begin(), stream.ops.end());
+      for (const GpuIndex i : selected[rank]) moved[rank].insert_or_assign(i, k);
+    DeviceOps& of = users.emplace_back(recordings.size());
+    if (edits[k].needed_by) {
+      of = TRY(select_device_ops(recordings, program, *edits[k].needed_by));
+    } else if (needed == Needed::kAtOnce) {
+      for (std::size_t rank = 0; rank < recordings.size(); ++rank)
+        for (const Stream& stream : recordings[rank].streams())
+          of[rank].insert(stream.ops.begin(), stream.ops.end());
+    }
   }
   for (std::uint32_t rank = 0; rank < recordings.size(); ++rank)
-    if (!moved[rank].empty())
-      Mover(recordings[rank], program, rank, moved[rank], users[rank]).move();
+    if (!moved[rank].empty()) Mover(recordings[rank], program, rank, moved[rank], users).move();
   return program;
 }
 

@@ -26,12 +26,13 @@ Result<OwnStream> parse_own_stream(std::string_view text);
 /// step, or at the next op of their former stream.
 enum class Needed : std::uint8_t { kAtEndOfStep, kAtOnce };
 
-/// Moves the selected device ops to a stream of their own. They follow the op that preceded them on
-/// their former stream, and keep their launch and other waits. The next op of that stream that
-/// needs their results, that the next step begins with, or that the host waits for is joined: it,
-/// or the waiting host, waits for them too. Fails if the selectors match no device op.
-Result<RecordedProgram> move_to_stream(const std::vector<Recording>& recordings,
-                                       RecordedProgram program, const OwnStream& edit,
-                                       Needed needed);
+/// Moves the device ops of each edit to a stream of their own; the last edit that selects an op
+/// holds. They follow the last op before them that stays on their former stream, and keep their
+/// launch and other waits. The next op of that stream that needs their results, that the next step
+/// begins with, or that the host waits for is joined: it, or the waiting host, waits for them too.
+/// Fails if a selector matches no device op.
+Result<RecordedProgram> move_to_streams(const std::vector<Recording>& recordings,
+                                        RecordedProgram program,
+                                        const std::vector<OwnStream>& edits, Needed needed);
 
 }  // namespace rehearse::replay

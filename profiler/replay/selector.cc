@@ -128,8 +128,11 @@ Result<Selector> parse_selector(std::string_view text) {
   return selector;
 }
 
-std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
-                           const Selector& selector) {
+namespace {
+
+/// The ops that match, with those that edits took away.
+std::vector<RankOp> matching(const std::vector<Recording>& recordings,
+                             const RecordedProgram& program, const Selector& selector) {
   std::vector<RankOp> chosen;
   for (std::uint32_t rank = 0; rank < recordings.size(); ++rank) {
     const RankSelector of_rank(recordings[rank], program, rank, selector);
@@ -141,13 +144,42 @@ std::vector<RankOp> select(const std::vector<Recording>& recordings, const Recor
   return chosen;
 }
 
+}  // namespace
+
+void take_away(ProgramOp& op) {
+  op.duration = Picoseconds(0);
+  op.stream = program::kNoStream;
+  op.bytes = Bytes::b(0);
+  op.sized = false;
+}
+
+bool is_gone(const RecordedProgram& program, const RankOp& at) {
+  const program::RankProgram& of = program.programs[at.rank];
+  const Recorded& recorded = of.recorded[at.op];
+  if (recorded.kind == Kind::kHost) return of.ops[at.op].stream == program::kNoStream;
+  if (recorded.kind != Kind::kDevice && recorded.kind != Kind::kLaunch &&
+      recorded.kind != Kind::kResidual)
+    return false;
+  const OpIndex first = program.replays[at.rank].device_first[*recorded.row];
+  return of.ops[first].stream == program::kNoStream;
+}
+
+std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
+                           const Selector& selector) {
+  std::vector<RankOp> chosen = matching(recordings, program, selector);
+  std::erase_if(chosen, [&](const RankOp& at) { return is_gone(program, at); });
+  return chosen;
+}
+
 Result<std::vector<RankOp>> select_some(const std::vector<Recording>& recordings,
                                         const RecordedProgram& program, const Selector& selector) {
   std::vector<RankOp> ops = select(recordings, program, selector);
-  if (ops.empty())
-    return fail(fmt::format("'{}' matches nothing", selector.text), "",
-                names_of(recordings, program, selector));
-  return ops;
+  if (!ops.empty()) return ops;
+  if (!matching(recordings, program, selector).empty())
+    return fail(fmt::format("'{}' matches only work that another edit takes away", selector.text),
+                "one of the two edits");
+  return fail(fmt::format("'{}' matches nothing", selector.text), "",
+              names_of(recordings, program, selector));
 }
 
 Ranges::Ranges(const Recording& r, std::string_view pattern, bool backward)
@@ -166,8 +198,7 @@ Ranges::Ranges(const Recording& r, std::string_view pattern, bool backward)
   if (!backward) return;
   for (const HostThread& thread : r.threads())
     for (const HostIndex i : thread.ops) {
-      if (outermost_[i]) continue;
-      outermost_[i] = of(r.parent(i));
+      if (const auto outer = of(r.parent(i))) outermost_[i] = outer;
       if (outermost_[i] || !is_backward(r.host(i))) continue;
       const auto found = forward.find(*r.host(i).sequence);
       if (found != forward.end()) outermost_[i] = found->second;

@@ -39,10 +39,16 @@ struct RankOp {
   std::optional<HostIndex> range = {};
 };
 
-/// The selected ops, by rank and in their order.
+/// Takes an op of a thread or of the device away: it takes no time, waits for no resource, and is no
+/// message of a known size. It still orders others.
+void take_away(program::ProgramOp& op);
+/// Whether an edit took away the op, or the device op of which it is a part.
+bool is_gone(const RecordedProgram& program, const RankOp& at);
+
+/// The selected ops that no edit took away, by rank and in their order.
 std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
                            const Selector& selector);
-/// The same. Fails if there are none, with names that exist.
+/// The same. Fails if there are none, with names that exist, or says that edits took them all away.
 Result<std::vector<RankOp>> select_some(const std::vector<Recording>& recordings,
                                         const RecordedProgram& program, const Selector& selector);
 

@@ -54,19 +54,26 @@ double others(const RecordedProgram& program, const SameWork& work, std::size_t 
          static_cast<double>(work.of_rank.size() - 1);
 }
 
-/// The program if this rank takes the mean of the others' times; without a rank, if each takes the
-/// mean of all.
+/// The program if these ranks take the mean of the others' times, or that of all if `ranks` has all.
+/// Work that no other rank has keeps its time.
 RecordedProgram evened(RecordedProgram program, const std::vector<SameWork>& all,
-                       std::optional<std::size_t> of) {
-  for (const SameWork& work : all)
+                       const std::set<std::size_t>& ranks) {
+  const bool every = ranks.size() == program.programs.size();
+  for (const SameWork& work : all) {
+    std::vector<double> sums(work.sums.size(), 0);
+    std::size_t count = 0;
     for (const auto& [rank, ops] : work.of_rank) {
-      if (of && rank != *of) continue;
-      for (std::size_t n = 0; n < ops.size(); ++n) {
-        const double mean = of ? others(program, work, rank, n)
-                               : work.sums[n] / static_cast<double>(work.of_rank.size());
-        program.programs[rank].ops[ops[n]].duration = Picoseconds::from(Seconds::s(mean));
-      }
+      if (!every && ranks.contains(rank)) continue;
+      ++count;
+      for (std::size_t n = 0; n < ops.size(); ++n) sums[n] += seconds_of(program, rank, ops[n]);
     }
+    if (count == 0) continue;
+    for (const auto& [rank, ops] : work.of_rank)
+      if (ranks.contains(rank))
+        for (std::size_t n = 0; n < ops.size(); ++n)
+          program.programs[rank].ops[ops[n]].duration =
+              Picoseconds::from(Seconds::s(sums[n] / static_cast<double>(count)));
+  }
   return program;
 }
 
@@ -80,8 +87,8 @@ class Finder {
  private:
   std::string since(const SameWork& work, std::size_t rank, double ratio) const;
   std::string group_of(const std::vector<SlowRank>& ranks) const;
-  /// The step if times are evened.
-  Result<Seconds> step_with(std::optional<std::size_t> rank) const;
+  /// The step if times of these ranks are evened.
+  Result<Seconds> step_with(const std::set<std::size_t>& ranks) const;
   /// The recorded time of an op's row.
   Nanoseconds recorded_at(std::size_t rank, OpIndex op) const;
 
@@ -91,8 +98,8 @@ class Finder {
   const std::vector<SameWork> work_;
 };
 
-Result<Seconds> Finder::step_with(std::optional<std::size_t> of) const {
-  ReplayGraph graph = TRY(to_graph(evened(program_, work_, of)));
+Result<Seconds> Finder::step_with(const std::set<std::size_t>& ranks) const {
+  ReplayGraph graph = TRY(to_graph(evened(program_, work_, ranks)));
   const graph::Timeline timeline = TRY(run_(graph.graph()));
   return compare(recordings_, graph, timeline).step_time.simulated;
 }
@@ -174,8 +181,10 @@ Result<Stragglers> Finder::find() {
   std::ranges::stable_sort(found.ranks,
                            [](const auto& a, const auto& b) { return a.lost > b.lost; });
   if (found.ranks.size() > kMostSlowRanks) found.ranks.resize(kMostSlowRanks);
-  for (SlowRank& slow : found.ranks) slow.step_without = TRY(step_with(slow.rank));
-  found.step_if_equal = TRY(step_with(std::nullopt));
+  for (SlowRank& slow : found.ranks) slow.step_without = TRY(step_with({slow.rank}));
+  std::set<std::size_t> all;
+  for (std::size_t rank = 0; rank < program_.programs.size(); ++rank) all.insert(rank);
+  found.step_if_equal = TRY(step_with(all));
   return found;
 }
 
@@ -187,12 +196,17 @@ bool is_own_work(const Recorded& recorded, const program::ProgramOp& op) {
   return recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
 }
 
-Result<RecordedProgram> as_others(RecordedProgram program, std::size_t rank) {
+Result<RecordedProgram> as_others(RecordedProgram program, const std::set<std::size_t>& ranks) {
   const std::vector<SameWork> work = same_work(program);
-  if (std::ranges::none_of(work, [&](const SameWork& same) { return same.of_rank.contains(rank); }))
-    return fail("no work of this rank corresponds to that of another rank",
-                "recordings of several ranks of one job");
-  return evened(std::move(program), work, rank);
+  for (const std::size_t rank : ranks)
+    if (std::ranges::none_of(work, [&](const SameWork& same) {
+          return same.of_rank.contains(rank) &&
+                 std::ranges::any_of(same.of_rank,
+                                     [&](const auto& of) { return !ranks.contains(of.first); });
+        }))
+      return fail("no work of this rank corresponds to that of another rank",
+                  "recordings of several ranks of one job");
+  return evened(std::move(program), work, ranks);
 }
 
 Result<Stragglers> find_stragglers(const std::vector<Recording>& recordings,

@@ -6,6 +6,7 @@
 // left out.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,9 @@ inline constexpr std::size_t kMostSlowRanks = 16;  ///< in a result
 /// Whether an op is work of its rank alone: no collective, and no waiting.
 bool is_own_work(const Recorded& recorded, const program::ProgramOp& op);
 
-/// The ops of a rank (an index into the recordings) take the mean time of the corresponding ops of
-/// the others. Fails if no work corresponds.
-Result<RecordedProgram> as_others(RecordedProgram program, std::size_t rank);
+/// The ops of these ranks (indices into the recordings) take the mean time of the corresponding ops
+/// of the others. Fails if no work corresponds.
+Result<RecordedProgram> as_others(RecordedProgram program, const std::set<std::size_t>& ranks);
 
 /// REQUIRES: `replay` is the recordings as recorded. The result has no ranks if fewer than two were
 /// recorded, or no work corresponds.

@@ -14,7 +14,8 @@ namespace rehearse::trace {
 void align(Trace& trace);
 
 /// Maps the clock of each host to that of the first timed rank's host by offset and drift, fitted
-/// on collectives: the members of one must end nearly together. Collectives are matched by group,
+/// on collectives: the members of one must end nearly together, and where threads of hosts run them,
+/// none may end before another starts (one in 20 may). Collectives are matched by group,
 /// kind, bytes and order. RankInfo::clock_fit describes the result. A host that shares too few
 /// collectives with the others keeps its clock, and has no fit. Starts and ends are both moved, so
 /// that nesting is preserved. Returns whether any row was moved. REQUIRES: the ranks' times have

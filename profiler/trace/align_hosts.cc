@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -16,14 +17,20 @@ constexpr std::size_t kLeast = 4;
 constexpr std::ptrdiff_t kMaxShift = 16;  // collectives that one recording has before the other
 constexpr double kFastest = 1e-3;         // no clock of a computer drifts faster
 constexpr double kFinest = 1e3;           // ns; ends agree no better than this
+constexpr double kNoStart = -std::numeric_limits<double>::infinity();
+constexpr std::size_t kWrong = 20;  // one pair in so many may be none
 
-// --- where collectives end
+// --- when collectives run
 
 /// The properties that a collective has in common on all its ranks. Its bytes are those of the
 /// input of one rank.
 using Key = std::tuple<std::string, std::string, CollectiveKind, std::uint64_t, std::uint64_t>;
-/// Ends of the collectives of one rank by key, in order of time; ns.
-using Ends = std::map<Key, std::vector<double>>;
+/// A collective on one rank, ns. Without a start nothing is known of when it began.
+struct Span {
+  double start, end;
+};
+/// The collectives of one rank by key, in order of their ends.
+using Spans = std::map<Key, std::vector<Span>>;
 
 /// Finds the range of the framework around the launch of a kernel: it knows group and bytes.
 class Ranges {
@@ -59,16 +66,16 @@ class Ranges {
   std::vector<std::vector<const HostOp*>> by_thread_;
 };
 
-Ends ends_of(const Trace& trace, const Rank& rank) {
+Spans spans_of(const Trace& trace, const Rank& rank) {
   const Ranges ranges(rank);
-  Ends ends;
-  const auto add = [&](const Collective& what, Nanoseconds end) {
+  Spans spans;
+  const auto add = [&](const Collective& what, double start, Nanoseconds end) {
     const auto text = [&](std::optional<NameId> name) {
       return std::string(name ? trace.names[*name] : std::string_view());
     };
-    ends[{text(what.group), text(what.ranks), what.kind, what.bytes_in.value_or(0),
-          what.bytes_out.value_or(0)}]
-        .push_back(static_cast<double>(end.count()));
+    spans[{text(what.group), text(what.ranks), what.kind, what.bytes_in.value_or(0),
+           what.bytes_out.value_or(0)}]
+        .push_back({start, static_cast<double>(end.count())});
   };
   for (const GpuOp& op : rank.gpu_ops) {
     if (!op.collective) continue;
@@ -81,7 +88,7 @@ Ends ends_of(const Trace& trace, const Rank& rank) {
     if (around && !what.ranks) what.ranks = around->ranks;
     if (around && !what.bytes_in) what.bytes_in = around->bytes_in;
     if (around && !what.bytes_out) what.bytes_out = around->bytes_out;
-    add(what, op.end());
+    add(what, kNoStart, op.end());
   }
   // Threads of a host that give their data to others need not wait for these.
   if (rank.gpu_ops.empty())
@@ -90,17 +97,19 @@ Ends ends_of(const Trace& trace, const Rank& rank) {
         if (const Collective& what = rank.collectives[op.collective->index()];
             what.kind != CollectiveKind::kBroadcast && what.kind != CollectiveKind::kReduce &&
             what.kind != CollectiveKind::kSendRecv)
-          add(what, op.end());
-  for (auto& [key, times] : ends) std::ranges::sort(times);
-  return ends;
+          add(what, static_cast<double>(op.start.count()), op.end());
+  for (auto& [key, all] : spans) std::ranges::sort(all, {}, &Span::end);
+  return spans;
 }
 
 // --- a clock against another
 
-/// The same moment on two clocks, ns.
+/// A moment on two clocks, ns, and the bounds of their distance: no rank ends before another starts.
 struct Sample {
   double at;
   double reference;
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
 };
 
 struct Line {
@@ -111,6 +120,21 @@ struct Line {
   std::size_t samples = 0;
   double operator()(double t) const { return t + offset + drift * (t - middle); }
 };
+
+/// The line with its offset within the bounds of nearly all samples. Threads end when a core runs
+/// them, often milliseconds late on one of the ranks, which moves the middle of the distances of ends.
+void keep_bounds(const std::vector<Sample>& samples, Line& line) {
+  std::vector<double> least, most;
+  for (const Sample& s : samples) {
+    const double drifted = line.drift * (s.at - line.middle);
+    least.push_back(s.least - drifted);
+    most.push_back(s.most - drifted);
+  }
+  std::ranges::sort(least, std::greater<>());
+  std::ranges::sort(most);
+  const std::size_t wrong = samples.size() / kWrong;
+  if (least[wrong] <= most[wrong]) line.offset = std::clamp(line.offset, least[wrong], most[wrong]);
+}
 
 /// Least squares on the samples near a first line, which a third of wrong samples cannot affect.
 std::optional<Line> fit(std::vector<Sample> samples) {
@@ -155,12 +179,13 @@ std::optional<Line> fit(std::vector<Sample> samples) {
     line.drift = drift;
     line.offset = (sy - drift * sx) / n;
   }
+  keep_bounds(samples, line);
   return line;
 }
 
 /// Pairs of ends of two ranks that must be one moment. One recording may begin some collectives
 /// before the other: that shift is right with which the distances agree best.
-void pair_up(const std::vector<double>& at, const std::vector<double>& reference,
+void pair_up(const std::vector<Span>& at, const std::vector<Span>& reference,
              std::vector<Sample>& samples) {
   std::vector<Sample> best;
   double least = 0;
@@ -171,7 +196,8 @@ void pair_up(const std::vector<double>& at, const std::vector<double>& reference
     for (std::size_t k = 0; k < at.size(); ++k) {
       const std::ptrdiff_t other = static_cast<std::ptrdiff_t>(k) + shift;
       if (other < 0 || other >= static_cast<std::ptrdiff_t>(reference.size())) continue;
-      found.push_back({at[k], reference[static_cast<std::size_t>(other)]});
+      const Span &own = at[k], &others = reference[static_cast<std::size_t>(other)];
+      found.push_back({own.end, others.end, others.start - own.end, others.end - own.start});
       distances.push_back(found.back().reference - found.back().at);
     }
     if (2 * found.size() < std::min(at.size(), reference.size()) || found.size() < kLeast) continue;
@@ -214,7 +240,7 @@ class Hosts {
 
   bool align() {
     if (hosts_.size() < 2) return false;
-    for (const Rank& rank : trace_.ranks) ends_.push_back(ends_of(trace_, rank));
+    for (const Rank& rank : trace_.ranks) spans_.push_back(spans_of(trace_, rank));
     hosts_.front().line = Line{};
     // Next is always the host that shares most with those that have been placed.
     while (true) {
@@ -252,12 +278,13 @@ class Hosts {
       if (other == host || !hosts_[other].line) continue;
       for (const std::size_t r : hosts_[host].ranks)
         for (const std::size_t q : hosts_[other].ranks)
-          for (const auto& [key, times] : ends_[r]) {
-            const auto same = ends_[q].find(key);
-            if (same == ends_[q].end()) continue;
-            std::vector<double> reference = same->second;
-            for (double& t : reference) t = (*hosts_[other].line)(t);
-            pair_up(times, reference, samples);
+          for (const auto& [key, spans] : spans_[r]) {
+            const auto same = spans_[q].find(key);
+            if (same == spans_[q].end()) continue;
+            std::vector<Span> reference = same->second;
+            const Line& line = *hosts_[other].line;
+            for (Span& span : reference) span = {line(span.start), line(span.end)};
+            pair_up(spans, reference, samples);
           }
     }
     return samples;
@@ -287,7 +314,7 @@ class Hosts {
   Trace& trace_;
   std::map<std::string, std::size_t> index_;  // by clock
   std::vector<Host> hosts_;
-  std::vector<Ends> ends_;  // by rank
+  std::vector<Spans> spans_;  // by rank
 };
 
 }  // namespace

@@ -2086,6 +2086,8 @@ class WhatifResult(Result):
     path_parts: Union[Table[PathPartsRow], Any]
     step_from: Union[From, Any]
     ranks: Union[Table[ReplayRanksRow], Any]
+    warnings: Union[Table[Any], Any]
+    warning_remedies: Union[Table[Any], Any]
     problems: Union[Table[Any], Any]
     methods: Table[MethodsRow]
     input_pipeline: Union[Optional[InputPipeline], Any]

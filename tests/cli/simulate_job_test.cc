@@ -369,6 +369,36 @@ TEST_CASE("a recording of CPUs, whose peak is not known, has no MFU") {
   CHECK(test::rehearse({"simulate", job}).out.find("MFU  ") == std::string::npos);
 }
 
+TEST_CASE("a recorded update is divided among ranks that shard the optimizer") {
+  const auto part = [](const nlohmann::json& json, const std::string& kind) {
+    double sum = 0;
+    for (const auto& of : json["path_parts"])
+      if (of["kind"] == kind) sum += of["time"]["value"].get<double>();
+    return sum;
+  };
+  const std::string text = test::text_of(test::source_file("examples/jobs/sharded_update.yaml"));
+  const auto with = [&](const std::string& plan) {
+    std::string job = text;
+    job.replace(job.find("zero: 1"), 7, plan);
+    job.replace(job.find("../recordings"), 13, test::source_file("examples/recordings").string());
+    return nlohmann::json::parse(
+        test::rehearse(
+            {"simulate", test::write_scratch("job.yaml", job).string(), "--format", "json"})
+            .out);
+  };
+  const auto sharded = with("zero: 1"), whole = with("zero: 0");
+  CHECK(part(whole, "optimizer") == Approx(160e-6));
+  // 48 MiB at 0.892 of 2,039 GB/s, and calls of 10.2 us.
+  const double moved = 48 * 1024 * 1024 / (0.892264 * 2039e9);
+  CHECK(part(sharded, "optimizer") ==
+        Approx(160e-6 * (moved / 2 + 10.225e-6) / (moved + 10.225e-6)).epsilon(1e-3));
+  for (const auto& json : {sharded, whole}) {
+    CHECK(part(json, "compute") == Approx(720e-6));
+    CHECK(json["step_time"]["value"].get<double>() ==
+          Approx(840e-6 + part(json, "optimizer") + part(json, "communication")));
+  }
+}
+
 TEST_CASE("a stage on a host is refused") {
   refused(
       "workload: {model: gpt2_medium}\ntraining: {global_batch: 64}\nplan: {data: 2}\n"

@@ -209,8 +209,9 @@ TEST_CASE("sums of gradients run in the order of readiness or in reverse") {
   CHECK(step_with(kLate, "ready") == 1148 + 300 + 12);
   // Reverse: at 548 the first and the third wait. The first ends at 848 and the third at 1148.
   CHECK(step_with(kLate, "reverse") == 1148 + 100 + 12);
-  // The first two join, take 600 us and are ready at 548: after the third, they end at 1248.
-  CHECK(step_of(kLate, {"--bucket", "8MB", "--sum-order", "ready"}) == Approx(1248 + 100 + 12));
+  // The first two join, take 600 us and are ready at 548: after the third, they end at 1248, and the
+  // first update follows.
+  CHECK(step_of(kLate, {"--bucket", "8MB", "--sum-order", "ready"}) == Approx(1248 + 300 + 12));
 }
 
 TEST_CASE("sums that are ready on one rank wait for the other") {
@@ -220,6 +221,24 @@ TEST_CASE("sums that are ready on one rank wait for the other") {
   const double recorded_step = step_of(ranks, {"--scale", "gpu:1"});
   CHECK(recorded_step == Approx(948 + 50 + 12));
   CHECK(step_of(ranks, {"--sum-order", "ready"}) == recorded_step);
+}
+
+TEST_CASE("two ranks run their sums in one new order") {
+  // The first gradient is ready at 848 and 648 us, and the second at 448 and 498. Recorded, the first
+  // sum ends at 948 and the second at 1048. In the order of readiness the second ends at 598.
+  const std::string late =
+      recorded({{{8, 500, 100}, {7, 100, 100}}, {{8, 300, 100}, {7, 150, 100}}}, {{1, 50}});
+  CHECK(step_of(late, {"--scale", "gpu:1"}) == Approx(1048 + 50 + 12));
+  CHECK(step_of(late, {"--sum-order", "ready"}) == Approx(948 + 50 + 12));
+
+  // The first sum ends at 1000 us on rank 0 and at 1003 on rank 1. In between, at 1002, the second is
+  // ready; the third is from 900 on. Each rank for itself would run the third first on rank 0, and the
+  // second on rank 1. One order has the second until 1103, its update of 200 us and one of 50.
+  const auto sums = [](int first) {
+    return std::vector<SummedGradient>{{8, 100, first}, {9, 654, 100}, {7, 552, 100}};
+  };
+  const std::string apart = recorded({sums(552), sums(555)}, {{1, 200}, {2, 50}});
+  CHECK(step_of(apart, {"--sum-order", "reverse"}) == Approx(1103 + 200 + 50 + 12).margin(3));
 }
 
 TEST_CASE("orders of sums on random recordings are those of a queue") {

@@ -103,6 +103,48 @@ TEST_CASE("edits combine, and are applied in the order of their list") {
   check_refused({"--fuse", "range=nothing"}, 1, "'range=nothing' matches nothing");
 }
 
+TEST_CASE("an edit changes what the edits before it left") {
+  const auto step = [](const char* recording, std::vector<std::string> edits) {
+    return value(whatif(std::move(edits), recording)["step_time"]);
+  };
+  // Sums of 4 MB among two ranks take 2 x 10 us and 40 us. From 548 us on they run one after the
+  // other, and the updates of 200 and 100 us follow the first.
+  constexpr const char* kThreeSums = "examples/recordings/late_gradient.json";
+  const std::vector<std::string> network = {"--network", "latency=10us,rate=100GB/s"};
+  const auto on_network = [&](std::vector<std::string> edits) {
+    edits.insert(edits.end(), network.begin(), network.end());
+    return step(kThreeSums, std::move(edits));
+  };
+  CHECK(on_network({}) == Approx((548 + 60 + 300 + 12) * 1e-6));
+  CHECK(on_network({"--scale", "collective:0.5"}) == Approx((548 + 30 + 300 + 12) * 1e-6));
+  CHECK(on_network({"--insert", "collective:20us"}) == Approx((548 + 80 + 300 + 12) * 1e-6));
+  CHECK(on_network({"--remove", "collective"}) == Approx((548 + 300 + 12) * 1e-6));
+  CHECK(on_network({"--accumulation", "4"}) == Approx((548 + 15 + 75 + 12) * 1e-6));
+  // One bucket of 12 MB: 20 us and 120 us.
+  CHECK(on_network({"--bucket", "1GiB"}) == Approx((548 + 140 + 300 + 12) * 1e-6));
+  CHECK(step(kThreeSums, {"--bucket", "1GiB"}) == Approx((548 + 900 + 300 + 12) * 1e-6));
+
+  constexpr const char* kOptimizer = "examples/recordings/optimizer.json";
+  // Backward of dropout takes 10 us more, after the 100 us of forward and a gap.
+  CHECK(step(kOptimizer, {"--replace", "kernel=dropout_backward:60us", "--recompute",
+                          "range=aten::dropout"}) == Approx((1000 + 10 + 101) * 1e-6));
+  // The update of 120 instead of 160 us counts for a quarter.
+  CHECK(step(kOptimizer, {"--replace", "kernel=add_*:20us", "--accumulation", "4"}) ==
+        Approx((1000 - 160 + 30) * 1e-6));
+  // Sums that data-parallel ranks add count for a quarter as well: at this latency they decide.
+  const auto ranks = [&](std::vector<std::string> edits, const char* latency) {
+    edits.insert(edits.end(), {"--data-parallel", "2", "--bucket", "1GiB", "--network",
+                               fmt::format("latency={},rate=100GB/s", latency)});
+    return step(kTwoLinears, std::move(edits));
+  };
+  CHECK(ranks({"--accumulation", "4"}, "40ms") - ranks({"--accumulation", "4"}, "20ms") ==
+        Approx((ranks({}, "40ms") - ranks({}, "20ms")) / 4).epsilon(1e-3));
+  CHECK(step(kOptimizer, {"--recompute", "range=aten::*"}) == Approx((1000 + 302) * 1e-6));
+  test::check_failed(test::rehearse({"whatif", kOptimizer, "--remove", "kernel=dropout", "--insert",
+                                     "kernel=dropout:20us"}),
+                     1, "'kernel=dropout' matches only work that another edit takes away");
+}
+
 TEST_CASE("products in FP8 quantise their inputs once, whatever made them") {
   std::string text = test::text_of(test::source_file(kAttention));
   text.replace(text.find("NVIDIA A100-SXM4-80GB"), 21, "NVIDIA H100 80GB HBM3");

@@ -137,6 +137,51 @@ TEST_CASE("a quarter of wrong samples does not turn the fit") {
   }
 }
 
+/// Sums of gloo on threads of two ranks with a clock each, 7 ms apart. Either rank may come last, the
+/// data move in 50 us, and on rank 1 the thread ends milliseconds later in `late` of the sums.
+/// `apart` is how much later rank 1 starts the first of them.
+Trace sums_on_busy_cores(double late, std::uint64_t seed, double& apart) {
+  std::mt19937_64 random(seed);
+  const auto uniform = [&](double to) { return std::uniform_real_distribution<>(0, to)(random); };
+  struct Sum {
+    double starts[2], ends[2];
+  };
+  std::vector<Sum> sums;
+  for (int k = 0; k < 60; ++k) {
+    const double t = 20'000.0 * k;
+    Sum sum{.starts = {t + uniform(2'000), t + uniform(2'000)}, .ends = {}};
+    sum.ends[0] = sum.ends[1] = std::max(sum.starts[0], sum.starts[1]) + 50;
+    if (uniform(1) < late) sum.ends[1] += 1'000 + uniform(6'000);
+    sums.push_back(sum);
+  }
+  apart = sums[0].starts[1] - sums[0].starts[0];
+  Trace trace;
+  for (int r = 0; r < 2; ++r) {
+    test::RankBuilder rank(trace);
+    rank.rank().info.source = std::to_string(r);
+    rank.rank().collectives.push_back({.kind = CollectiveKind::kAllReduce, .bytes_in = 4096});
+    for (const Sum& sum : sums)
+      rank.host("gloo:all_reduce", sum.starts[r] + 7'000.0 * r, sum.ends[r] - sum.starts[r],
+                HostKind::kAnnotation)
+          .collective = CollectiveId(0);
+  }
+  return trace;
+}
+
+TEST_CASE("threads that end late on one rank do not move its clock") {
+  for (const double late : {0.0, 0.3, 0.6, 0.7})
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      INFO("late " << late << ", seed " << seed);
+      double apart = 0;
+      Trace trace = sums_on_busy_cores(late, seed, apart);
+      align(trace);
+      CHECK(trace.ranks[1].info.clock_fit);
+      const double found =
+          (trace.ranks[1].host_ops[0].start - trace.ranks[0].host_ops[0].start).seconds().us();
+      CHECK(std::abs(found - apart) < 60);  // the data move in 50 us
+    }
+}
+
 TEST_CASE("a recording that begins later is matched by the distances of its collectives") {
   const Scene scene{.hosts = {{0, 0}, {3'000, 10e-6}}, .missing_first = 7};
   Trace trace = recorded(scene, 3);

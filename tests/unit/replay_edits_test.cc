@@ -163,7 +163,7 @@ TEST_CASE("ops on a stream of their own run until their results are needed") {
   rank.call("cudaDeviceSynchronize", 40, 387, 9);
   Replayed r(std::move(trace));
   const auto moved = [&](const char* text, Needed needed = Needed::kAtEndOfStep) {
-    run(r, move_to_stream(r.recordings, r.program, *parse_own_stream(text), needed));
+    run(r, move_to_streams(r.recordings, r.program, {*parse_own_stream(text)}, needed));
     return r.host_us(0);
   };
   CHECK(moved("kernel=moved") == Approx(500 - 101));
@@ -174,8 +174,8 @@ TEST_CASE("ops on a stream of their own run until their results are needed") {
   CHECK(moved("kernel=moved", Needed::kAtOnce) == Approx(500).margin(3));
   // The host waits for all of the device: also for what has moved.
   CHECK(moved("kernel=third") == Approx(500).margin(2));
-  CHECK(error_of(
-            move_to_stream(r.recordings, r.program, *parse_own_stream("launch"), Needed::kAtOnce))
+  CHECK(error_of(move_to_streams(r.recordings, r.program, {*parse_own_stream("launch")},
+                                 Needed::kAtOnce))
             .starts_with("'launch' does not select work of a device; "));
 }
 
@@ -198,15 +198,15 @@ TEST_CASE("a straggler is added, or takes the times of the other ranks") {
     rank.kernel("kernel", 18, number == 2 ? 90 : 40 + 10 * number, 1);
   }
   Replayed r(std::move(trace));
-  run(r, straggle(r.recordings, r.program, *parse_straggler("0:3")));
+  run(r, straggle(r.recordings, r.program, {*parse_straggler("0:3")}));
   CHECK(r.end_us(0, 0) - r.start_us(0, 0) == Approx(120));
   CHECK(r.end_us(0, 1) - r.start_us(0, 1) == Approx(50));
-  run(r, straggle(r.recordings, r.program, *parse_straggler("2:none")));
+  run(r, straggle(r.recordings, r.program, {*parse_straggler("2:none")}));
   CHECK(r.end_us(0, 2) - r.start_us(0, 2) == Approx(45));  // the mean of 40 and 50
-  CHECK(error_of(straggle(r.recordings, r.program, *parse_straggler("7:2"))) ==
+  CHECK(error_of(straggle(r.recordings, r.program, {*parse_straggler("7:2")})) ==
         "the recording has no rank 7; the number of a recorded rank");
   Replayed alone(five_kernels(2));
-  CHECK(error_of(straggle(alone.recordings, alone.program, *parse_straggler("0:none")))
+  CHECK(error_of(straggle(alone.recordings, alone.program, {*parse_straggler("0:none")}))
             .starts_with("no work of this rank corresponds"));
 }
 
