@@ -42,8 +42,7 @@ Result<Exit> run(const ExplainOptions& options, const Globals& globals) {
     if (!all) document.line(term.text);
   }
   if (found.list().empty())
-    return fail(fmt::format("explain: no term '{}'", wanted), {},
-                suggest(wanted, term_names()));
+    return fail(fmt::format("explain: no term '{}'", wanted), {}, suggest(wanted, term_names()));
   document.show("terms", "", found, {}, all ? first(found.list().size()) : kInTables);
   return answer_with(globals, document);
 }

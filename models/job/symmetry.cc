@@ -186,8 +186,7 @@ class Pairing {
       if (known.run != q) return false;
       if (known.back == back || std::ranges::find(known.others, back) != known.others.end())
         continue;
-      if (one_stream_ || !fits(p, k, q, back) || !comes_alike(q, known.back, back))
-        return false;
+      if (one_stream_ || !fits(p, k, q, back) || !comes_alike(q, known.back, back)) return false;
       known.others.push_back(back);
     }
     return true;

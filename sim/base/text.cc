@@ -11,7 +11,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kMostListed = 8;  ///< names that hold a part of a wrong one
-constexpr std::size_t kEdit = 1024;  ///< an edit, and more than the letters of any name
+constexpr std::size_t kEdit = 1024;     ///< an edit, and more than the letters of any name
 
 /// Insertions, deletions, changes, and swaps of two neighbours (optimal string alignment) that make `b`
 /// of `a`, times `kEdit`, and the digits of `a` that are lost: a typed number is rarely another number.
@@ -41,7 +41,8 @@ std::string lower(std::string_view text) {
 /// The words between '-', '_' and ' ' after the last '/', in small letters; "80GB" is "80".
 std::vector<std::string> words_of(std::string_view name) {
   std::string text = lower(name.substr(name.rfind('/') + 1));
-  std::ranges::replace_if(text, [](char c) { return c == '-' || c == '_'; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return c == '-' || c == '_'; }, ' ');
   std::vector<std::string> words;
   for (std::string_view word : split(text, ' ')) {
     if (word.ends_with("gb") && word.find_first_not_of("0123456789") == word.size() - 2)
@@ -52,9 +53,7 @@ std::vector<std::string> words_of(std::string_view name) {
 }
 
 /// What spellings of one name have in common.
-std::string plain(std::string_view name) {
-  return join(words_of(name), "");
-}
+std::string plain(std::string_view name) { return join(words_of(name), ""); }
 
 }  // namespace
 

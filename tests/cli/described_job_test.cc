@@ -40,9 +40,9 @@ TEST_CASE("a described job is the job of the file that --save writes") {
 
 TEST_CASE("names are taken as people write them, and saved as the catalog has them") {
   const fs::path saved = test::scratch_folder() / "saved.yaml";
-  const Json job = simulated({"--model", "meta-llama/Llama-3-8B", "--gpus", "16", "--device",
-                              "H100-SXM5-80GB", "--batch", "64", "--plan",
-                              "TP4,MB=2,Recompute=full", "--save", saved.string()});
+  const Json job =
+      simulated({"--model", "meta-llama/Llama-3-8B", "--gpus", "16", "--device", "H100-SXM5-80GB",
+                 "--batch", "64", "--plan", "TP4,MB=2,Recompute=full", "--save", saved.string()});
   CHECK(job["step_time"] == simulated(kDescribed)["step_time"]);
   CHECK(test::text_of(saved).starts_with("workload: {model: \"llama3_8b\"}\n"));
   CHECK(test::text_of(saved).find("{device: \"h100_sxm5_80\",") != std::string::npos);

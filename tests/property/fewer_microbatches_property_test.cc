@@ -60,9 +60,7 @@ Estimate<Seconds> interval_of_whole(Step step, const Spec& spec, const cluster::
   const PriceReach reach = reaches ? ends->reach() : PriceReach{};
   if (reach.up > step.communication * (step.links.high - 1)) ++reached;
   set_interval(step, spec, work, situation,
-               {.prices = reach,
-                .calibrated = calibrated,
-                .provenance = provenance});
+               {.prices = reach, .calibrated = calibrated, .provenance = provenance});
   return step.time;
 }
 

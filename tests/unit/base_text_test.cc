@@ -48,8 +48,8 @@ TEST_CASE("without a near name all are listed") {
 }
 
 TEST_CASE("a name is found without regard to case, separators, its owner and a final GB") {
-  const std::vector<std::string_view> names = {"h100_sxm5_80", "h100_sxm5_96", "gpt3_1.3b",
-                                               "gpt3_13b",     "llama3.1_70b", "b200", "gb200"};
+  const std::vector<std::string_view> names = {
+      "h100_sxm5_80", "h100_sxm5_96", "gpt3_1.3b", "gpt3_13b", "llama3.1_70b", "b200", "gb200"};
   CHECK(spelled_alike("h100_sxm5_80", names) == "h100_sxm5_80");
   CHECK(spelled_alike("H100-SXM5-80GB", names) == "h100_sxm5_80");
   CHECK(spelled_alike("H100 sxm5 80", names) == "h100_sxm5_80");
