@@ -13,15 +13,21 @@ namespace rehearse::cli {
 namespace {
 
 /// Each bold name of a bullet is a term, which the text explains from the last sentence that begins
-/// with a bold name up to the next one.
+/// with a bold name up to the next one. The first text ends with "(in …)." if all are printed there.
 void add_bullet(std::string_view bullet, std::vector<GlossaryTerm>& terms) {
+  std::string_view printed;
   while (!bullet.empty()) {
     constexpr std::string_view kNext = ". **";
     const std::size_t next = bullet.find(kNext);
     const std::string_view own = bullet.substr(0, next == bullet.npos ? next : next + 1);
+    std::string text(own);
+    if (const std::size_t place = own.find(" (in "); place != own.npos)
+      printed = own.substr(place);
+    else if (!printed.empty())
+      text.replace(text.size() - 1, 1, printed);
     for (std::size_t at = own.find("**"); at != own.npos; at = own.find("**", at)) {
       const std::size_t end = own.find("**", at + 2);
-      terms.push_back({std::string(own.substr(at + 2, end - at - 2)), plain_text(own)});
+      terms.push_back({std::string(own.substr(at + 2, end - at - 2)), plain_text(text)});
       at = end + 2;
     }
     bullet.remove_prefix(std::min(bullet.size(), own.size() + 1));

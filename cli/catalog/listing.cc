@@ -128,7 +128,7 @@ Status keep_matching(const Kind& kind, std::string_view option, const std::strin
   const std::vector<std::string_view> list(names.begin(), names.end());
   return fail(fmt::format("{}: nothing among {} matches '{}'", option, kind.name, pattern), {},
               list.size() <= kNamesListed ? suggest(pattern, list)
-                                          : cluster::suggest_name(pattern, list, kind.name));
+                                          : suggest_name(pattern, list, kind.name));
 }
 
 }  // namespace

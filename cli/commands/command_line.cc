@@ -127,11 +127,13 @@ std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional) {
 // An option keeps the words as a check that accepts every argument, because CLI11 has no other place
 // for them that help does not show.
 CLI::Option* offer(CLI::Option* option, std::function<std::vector<std::string_view>()> words) {
-  return option->check(
-      [words = std::move(words)](const std::string& text) {
-        return text == kAsked ? join(words(), "\n") : std::string();
+  return option->transform(CLI::Validator(
+      [words = std::move(words)](std::string& text) {
+        if (text == kAsked) return join(words(), "\n");
+        if (const auto name = spelled_alike(text, words())) text = *name;
+        return std::string();
       },
-      "", "offer");
+      "", "offer"));
 }
 
 std::vector<std::string> offered(CLI::Option& option) {

@@ -30,7 +30,8 @@ std::string examples_of(const CLI::App& command);
 /// The options that help shows, of one kind: positional or named.
 std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional);
 
-/// Lets completion offer these words as values. They are made when they are asked for: every command
+/// Lets completion offer these words as values, and takes other spellings of one (spelled_alike) for it.
+/// They are made when they are asked for: every command
 /// starts with the options of all commands, and the names of all models take longer than the rest.
 /// The texts that the views refer to must outlive the option.
 CLI::Option* offer(CLI::Option* option, std::function<std::vector<std::string_view>()> words);

@@ -15,7 +15,7 @@ namespace rehearse::cli {
 namespace {
 
 struct ExplainOptions {
-  std::string term;
+  std::vector<std::string> words;
 };
 
 bool alike(const std::string& a, const std::string& b) {
@@ -30,10 +30,11 @@ std::vector<std::string_view> term_names() {
 
 Result<Exit> run(const ExplainOptions& options, const Globals& globals) {
   Document document{.command = "explain", .rows = "terms"};
-  const bool all = options.term.empty();
+  const std::string wanted = join(options.words, " ");
+  const bool all = wanted.empty();
   Value found = Value::array();
   for (const GlossaryTerm& term : glossary()) {
-    if (!all && !alike(term.name, options.term)) continue;
+    if (!all && !alike(term.name, wanted)) continue;
     const std::string name = term.name + ": ";  // which a table has in another column
     const std::string text =
         term.text.starts_with(name) ? term.text.substr(name.size()) : term.text;
@@ -41,8 +42,7 @@ Result<Exit> run(const ExplainOptions& options, const Globals& globals) {
     if (!all) document.line(term.text);
   }
   if (found.list().empty())
-    return fail(fmt::format("explain: no term '{}'", options.term), {},
-                suggest(options.term, term_names()));
+    return fail(fmt::format("explain: no term '{}'", wanted), {}, suggest(wanted, term_names()));
   document.show("terms", "", found, {}, all ? first(found.list().size()) : kInTables);
   return answer_with(globals, document);
 }
@@ -53,10 +53,10 @@ void add_explain(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App& command =
       *app.add_subcommand("explain", "Explain a term of a result, or a key of a plan");
-  offer(add_value(command, "TERM", "NAME", options->term,
+  offer(add_value(command, "TERM", "NAME", options->words,
                   "such as bubble, MFU or interleave (default: list all terms)"),
         term_names);
-  command.footer("Example: rehearse explain 'exposed communication'");
+  command.footer("Example: rehearse explain exposed communication");
   run_by(command, action, options, run);
 }
 

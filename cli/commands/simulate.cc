@@ -300,8 +300,10 @@ Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Clu
   Estimate<Seconds> estimate{step, step, step,
                              std::max(Provenance::kExtrapolated, s.lowered.provenance)};
   if (s.lowered.pricings.empty() && s.lowered.messages == 0) return estimate;
-  const step::PriceReach reach =
-      TRY(step::reach_of_prices(s.job, cluster, s.rules, !unfold, s.fidelity, s.lowered, step));
+  const step::PriceEnds ends = TRY(s.fidelity == step::Fidelity::kClosed
+                                       ? step::ends_of_prices(s.lowered, s.timeline.makespan())
+                                       : step::ends_of_prices(s.job, cluster, s.rules, !unfold));
+  const step::PriceReach reach = ends.reach();
   estimate.low = step - reach.down;
   estimate.high = step + reach.up;
   estimate.provenance = std::max(estimate.provenance, reach.provenance);

@@ -24,15 +24,32 @@ struct Setting {
   std::string value;
 };
 
+/// What may have been meant by a word that is no key: "1f1b" is a value, "tp4xdp2" holds two keys.
+std::string meant_by(std::string_view word, std::span<const std::string_view> names) {
+  std::string values;
+  for (const Field<Candidate>& field : strategies::plan_fields())
+    if (const auto value = spelled_alike(word, field.at.choices))
+      values += fmt::format("{}{}={}", values.empty() ? "" : " or ", field.name, *value);
+  if (!values.empty()) return values;
+  const std::size_t degree = word.find_first_of("0123456789");
+  if (degree != word.npos && spelled_alike(word.substr(0, degree), names))
+    return "commas between keys, such as tp8,pp4";
+  return suggest(word, names);
+}
+
 Result<const Field<Candidate>*> find_field(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Field<Candidate>& field : strategies::plan_fields()) {
-    if (field.name == "global_batch") continue;
-    if (name == field.name || (!name.empty() && name == field.abbreviation)) return &field;
-    names.push_back(field.name);
-    if (!field.abbreviation.empty()) names.push_back(field.abbreviation);
-  }
-  return fail(fmt::format("--plan: unknown key '{}'", name), suggest(name, names));
+  std::vector<const Field<Candidate>*> fields;
+  for (const Field<Candidate>& field : strategies::plan_fields())
+    for (const std::string_view key : {field.name, field.abbreviation})
+      if (!key.empty() && key != "global_batch") {
+        names.push_back(key);
+        fields.push_back(&field);
+      }
+  if (name.empty()) return fail("--plan: an empty key", "such as tp8,pp4");
+  if (const auto key = spelled_alike(name, names))
+    return fields[static_cast<std::size_t>(std::ranges::find(names, *key) - names.begin())];
+  return fail(fmt::format("--plan: unknown key '{}'", name), meant_by(name, names));
 }
 
 /// "tp8", "tensor=8" or "sequence_parallel".

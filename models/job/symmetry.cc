@@ -101,9 +101,13 @@ bool groups_are_alike(const Program& job, Symmetry& symmetry) {
   return true;
 }
 
-/// Sends and receives of a program with one of its peers, by tag and order.
+/// A send or a receive of a program.
+struct End {
+  std::uint32_t tag, op;
+};
+/// Those of a program with one of its peers, by tag and order.
 struct Channels {
-  std::map<std::uint32_t, std::vector<std::uint32_t>> sends, receives;  // ops by tag
+  std::vector<End> sends, receives;
 };
 
 bool same_dependencies(const RankProgram& program, std::uint32_t a, std::uint32_t b) {
@@ -153,9 +157,12 @@ class Pairing {
     channels_[p].resize(job_.peers_of[rank.index()].size());
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const ProgramOp& op = program.ops[i];
-      if (op.task == Task::kSend) channels_[p][op.peer].sends[op.tag].push_back(i);
-      if (op.task == Task::kReceive) channels_[p][op.peer].receives[op.tag].push_back(i);
+      if (op.task == Task::kSend) channels_[p][op.peer].sends.push_back({op.tag, i});
+      if (op.task == Task::kReceive) channels_[p][op.peer].receives.push_back({op.tag, i});
     }
+    for (Channels& channels : channels_[p])
+      for (std::vector<End>* ends : {&channels.sends, &channels.receives})
+        std::ranges::stable_sort(*ends, {}, &End::tag);
   }
 
   bool pair(RankId rank) {
@@ -171,15 +178,15 @@ class Pairing {
       const std::uint32_t q = symmetry_.run_of[peers[k].index()];
       if (first) {
         pairs_[p].push_back({q, back});
-        if (!fits(p, k, q, back) || !arrive(p, k, q, back)) return false;
+        if (!fits(p, k, q, back)) return false;
+        arrive(p, k, q, back);
         continue;
       }
       Pair& known = pairs_[p][k];
       if (known.run != q) return false;
       if (known.back == back || std::ranges::find(known.others, back) != known.others.end())
         continue;
-      if (one_stream_ || !fits(p, k, q, back) || !comes_alike(p, k, q, known.back, back))
-        return false;
+      if (one_stream_ || !fits(p, k, q, back) || !comes_alike(q, known.back, back)) return false;
       known.others.push_back(back);
     }
     return true;
@@ -192,34 +199,25 @@ class Pairing {
     return ends_fit(p, ours.sends, q, theirs.receives) &&
            ends_fit(p, ours.receives, q, theirs.sends);
   }
-  using Ends = std::map<std::uint32_t, std::vector<std::uint32_t>>;
-  bool ends_fit(std::uint32_t p, const Ends& ours, std::uint32_t q, const Ends& theirs) const {
-    return std::ranges::equal(ours, theirs, [&](const auto& a, const auto& b) {
-      return a.first == b.first &&
-             std::ranges::equal(a.second, b.second, [&](std::uint32_t x, std::uint32_t y) {
-               return program(p).ops[x].bytes == program(q).ops[y].bytes;
-             });
+  bool ends_fit(std::uint32_t p, const std::vector<End>& ours, std::uint32_t q,
+                const std::vector<End>& theirs) const {
+    return std::ranges::equal(ours, theirs, [&](const End& a, const End& b) {
+      return a.tag == b.tag && program(p).ops[a.op].bytes == program(q).ops[b.op].bytes;
     });
   }
 
-  bool comes_alike(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t known,
-                   std::uint32_t back) const {
-    for (const auto& [tag, receives] : channels_[p][k].receives) {
-      const std::vector<std::uint32_t>&a = channels_[q][known].sends.at(tag),
-            &b = channels_[q][back].sends.at(tag);
-      for (std::size_t i = 0; i < receives.size(); ++i)
-        if (!alike(program(q), a[i], b[i])) return false;
-    }
-    return true;
+  /// REQUIRES: both fit.
+  bool comes_alike(std::uint32_t q, std::uint32_t known, std::uint32_t back) const {
+    return std::ranges::equal(
+        channels_[q][known].sends, channels_[q][back].sends,
+        [&](const End& a, const End& b) { return alike(program(q), a.op, b.op); });
   }
 
-  bool arrive(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t back) {
-    for (const auto& [tag, receives] : channels_[p][k].receives) {
-      const std::vector<std::uint32_t>& sends = channels_[q][back].sends.at(tag);
-      for (std::size_t i = 0; i < receives.size(); ++i)
-        symmetry_.arrivals.push_back({{q, sends[i]}, {p, receives[i]}});
-    }
-    return true;
+  /// REQUIRES: they fit.
+  void arrive(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t back) {
+    const std::vector<End>&receives = channels_[p][k].receives, &sends = channels_[q][back].sends;
+    for (std::size_t i = 0; i < receives.size(); ++i)
+      symmetry_.arrivals.push_back({{q, sends[i].op}, {p, receives[i].op}});
   }
 
   const Program& job_;

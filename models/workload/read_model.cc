@@ -160,6 +160,17 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
   return std::nullopt;
 }
 
+/// The models of a family, which has no dimensions of its own; empty for any other model.
+std::string members_of(std::string_view family) {
+  if (std::ranges::none_of(
+          zoo(), [&](const ZooModel& model) { return model.family && model.name == family; }))
+    return "";
+  std::vector<std::string_view> members;
+  for (const ZooModel& model : zoo())
+    if (!model.family && model.name.starts_with(family)) members.push_back(model.name);
+  return members.empty() ? "" : fmt::format("a model of this family: {}", join(members, ", "));
+}
+
 /// The model with the dimensions of the mapping instead of its own.
 std::optional<Named> described(const YamlMap& map, const std::filesystem::path& folder,
                                bool& named) {
@@ -194,7 +205,11 @@ std::optional<Workload> read_model(const YamlMap& map, Implementation how,
   }
   Result<Workload> made = workload_of(model->description, how);
   if (made) return std::move(*made);
-  report(map, model->key, made.error());
+  Error error = made.error();
+  if (std::string members = members_of(map.optional<std::string>("model").value_or(""));
+      !members.empty())
+    error.diagnostics.front().nearest = std::move(members);
+  report(map, model->key, error);
   return std::nullopt;
 }
 

@@ -69,7 +69,7 @@ std::vector<std::string_view> zoo_names() {
 
 Result<Description> find_description(std::string_view name) {
   if (const ZooModel* model = find(zoo(), name)) return model->description;
-  return fail(fmt::format("unknown model '{}'", name), suggest(name, zoo_names()));
+  return fail(fmt::format("unknown model '{}'", name), suggest_name(name, zoo_names(), "models"));
 }
 
 }  // namespace rehearse::workload

@@ -1,6 +1,7 @@
 #include "sim/base/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -9,7 +10,8 @@
 namespace rehearse {
 namespace {
 
-constexpr std::size_t kEdit = 1024;  ///< an edit, and more than the letters of any name
+constexpr std::size_t kMostListed = 8;  ///< names that hold a part of a wrong one
+constexpr std::size_t kEdit = 1024;     ///< an edit, and more than the letters of any name
 
 /// Insertions, deletions, changes, and swaps of two neighbours (optimal string alignment) that make `b`
 /// of `a`, times `kEdit`, and the digits of `a` that are lost: a typed number is rarely another number.
@@ -30,13 +32,51 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+/// The words between '-', '_' and ' ' after the last '/', in small letters; "80GB" is "80".
+std::vector<std::string> words_of(std::string_view name) {
+  std::string text = lower(name.substr(name.rfind('/') + 1));
+  std::ranges::replace_if(
+      text, [](char c) { return c == '-' || c == '_'; }, ' ');
+  std::vector<std::string> words;
+  for (std::string_view word : split(text, ' ')) {
+    if (word.ends_with("gb") && word.find_first_not_of("0123456789") == word.size() - 2)
+      word.remove_suffix(2);
+    if (!word.empty()) words.emplace_back(word);
+  }
+  return words;
+}
+
+/// What spellings of one name have in common.
+std::string plain(std::string_view name) { return join(words_of(name), ""); }
+
 }  // namespace
 
-std::optional<std::string_view> nearest(std::string_view word,
+std::optional<std::string_view> spelled_alike(std::string_view word,
+                                              std::span<const std::string_view> candidates) {
+  if (const auto same = std::ranges::find(candidates, word); same != candidates.end()) return *same;
+  std::optional<std::string_view> only;
+  const std::string own = plain(word);
+  for (const std::string_view candidate : candidates) {
+    if (own.empty() || plain(candidate) != own) continue;
+    if (only) return std::nullopt;
+    only = candidate;
+  }
+  return only;
+}
+
+std::optional<std::string_view> nearest(std::string_view written,
                                         std::span<const std::string_view> candidates) {
+  if (const auto alike = spelled_alike(written, candidates)) return alike;
+  const std::string word = lower(written);
   // "a100" is a prefix of other names; "a10" is closer by letters, but is something else.
   const auto begun = [&](std::string_view candidate) {
-    return !word.empty() && candidate.starts_with(word);
+    return !word.empty() && lower(candidate).starts_with(word);
   };
   const bool any_begun = std::ranges::any_of(candidates, begun);
   std::optional<std::string_view> best;
@@ -46,7 +86,7 @@ std::optional<std::string_view> nearest(std::string_view word,
     // Each missing letter is a change: words of very different lengths need no table of distances.
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
     if ((longer - shorter) * kEdit >= best_distance) continue;
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(word, lower(candidate));
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -59,9 +99,32 @@ std::string suggest(std::string_view word, std::span<const std::string_view> can
   if (const auto near = nearest(word, candidates)) return fmt::format("did you mean '{}'?", *near);
   std::vector<std::string_view> begun;
   for (const std::string_view candidate : candidates)
-    if (!word.empty() && candidate.starts_with(word)) begun.push_back(candidate);
+    if (!word.empty() && lower(candidate).starts_with(lower(word))) begun.push_back(candidate);
   return "one of " +
          join(begun.empty() ? candidates : std::span<const std::string_view>(begun), ", ");
+}
+
+std::string suggest_name(std::string_view word, std::span<const std::string_view> names,
+                         std::string_view kind) {
+  // The names with the most words of the given one.
+  const std::vector<std::string> words = words_of(word);
+  std::size_t most = 0;
+  std::vector<std::string_view> holding;
+  for (const std::string_view name : names) {
+    const std::string text = lower(name);
+    const auto held = static_cast<std::size_t>(std::ranges::count_if(
+        words, [&](const std::string& each) { return text.find(each) != text.npos; }));
+    if (held > most) holding.clear();
+    most = std::max(most, held);
+    if (held > 0 && held == most) holding.push_back(name);
+  }
+  const bool all = most == words.size();
+  const auto near = nearest(word, names);
+  if (near && !(all && holding.size() == 1)) return fmt::format("did you mean '{}'?", *near);
+  if (!all && holding.size() > kMostListed) holding.clear();
+  if (holding.size() == 1) return fmt::format("did you mean '{}'?", holding.front());
+  if (!holding.empty()) return "one of " + join(holding, ", ");
+  return fmt::format("'rehearse catalog {}' lists them", kind);
 }
 
 bool matches_wildcard(std::string_view pattern, std::string_view text) {

@@ -11,13 +11,24 @@
 
 namespace rehearse {
 
-/// The candidate with the smallest edit distance to `word`, or nothing when none is within a third
-/// of its length (a suggestion further away would mislead).
+/// The candidate that is spelled alike, else the one with the smallest edit distance to `word` in small
+/// letters, or nothing when none is within a third of its length (a suggestion further away would
+/// mislead).
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 
+/// The only candidate that is `word` apart from case, '-', '_' and ' ', what `word` has before its last
+/// '/', and a final "GB": people write H100-SXM5-80GB and meta-llama/Llama-3.1-70B.
+std::optional<std::string_view> spelled_alike(std::string_view word,
+                                              std::span<const std::string_view> candidates);
+
 /// "did you mean 'x'?" when a candidate is near, else "one of a, b, c".
 std::string suggest(std::string_view word, std::span<const std::string_view> candidates);
+
+/// Of the many names of a kind in the catalog: one that is near or part of `word`, or those that
+/// `word` is part of; else the command that lists them.
+std::string suggest_name(std::string_view word, std::span<const std::string_view> names,
+                         std::string_view kind);
 
 /// Whether `text` matches `pattern`, in which `*` matches any text and every other character
 /// itself. Linear in the product of the lengths at worst; never recursive.

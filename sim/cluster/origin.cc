@@ -94,14 +94,4 @@ Origin read_origin(const CsvRow& row) {
   return origin;
 }
 
-std::string suggest_name(std::string_view word, const std::vector<std::string_view>& names,
-                         std::string_view kind) {
-  if (const auto near = nearest(word, names)) return fmt::format("did you mean '{}'?", *near);
-  std::vector<std::string_view> holding;
-  for (const std::string_view name : names)
-    if (!word.empty() && name.find(word) != std::string_view::npos) holding.push_back(name);
-  if (!holding.empty()) return "one of " + join(holding, ", ");
-  return fmt::format("'rehearse catalog {}' lists them", kind);
-}
-
 }  // namespace rehearse::cluster

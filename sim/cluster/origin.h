@@ -47,9 +47,4 @@ Origin read_origin(const CsvRow& row);
 /// "2024", "2024-03", "2024-03-25", or two of them with ".." between, the earlier first.
 bool is_date(std::string_view text);
 
-/// A suggestion for the right name: "did you mean 'x'?" if one is near, the names that contain the
-/// word if there are any, else how to list them all.
-std::string suggest_name(std::string_view word, const std::vector<std::string_view>& names,
-                         std::string_view kind);
-
 }  // namespace rehearse::cluster

@@ -1,6 +1,7 @@
 #include "strategies/step/predict.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/core.h>
 
@@ -118,6 +119,9 @@ void drop(job::LoweredJob& lowered) {
   lowered.folded = folded;
 }
 
+bool repeats(const Sums& least, const Sums& few, const Sums& more) {
+  return step::repeats(least.length, few.length, more.length);
+}
 /// The sums of the whole step, from those of runs with few microbatches and with more.
 Sums whole(const Sums& few, const Sums& more, double further) {
   const auto at_end = [further](const auto& with_few, const auto& with_more) {
@@ -139,6 +143,20 @@ Sums whole(const Sums& few, const Sums& more, double further) {
   return all;
 }
 
+bool repeats(const PriceEnds& least, const PriceEnds& few, const PriceEnds& more) {
+  return std::ranges::all_of(
+      std::array{&PriceEnds::low, &PriceEnds::value, &PriceEnds::high}, [&](const auto end) {
+        return step::repeats((least.*end).seconds(), (few.*end).seconds(), (more.*end).seconds());
+      });
+}
+/// In whole picoseconds, so that a step that repeats exactly has the same ends.
+PriceEnds whole(const PriceEnds& few, const PriceEnds& more, double further) {
+  PriceEnds all = more;
+  for (const auto end : {&PriceEnds::low, &PriceEnds::value, &PriceEnds::high})
+    all.*end += (more.*end - few.*end) * further;
+  return all;
+}
+
 /// Runs a layout: once unchanged, and again without one part.
 class Runner {
  public:
@@ -155,13 +173,13 @@ class Runner {
                                      {.fidelity = options_.fidelity, .fold = !options_.unfold}));
     return Ran{std::move(job), std::move(run.lowered), std::move(run.timeline)};
   }
-  /// Frees what it needs no longer, unless it `keeps` the run: another one follows.
-  Result<Facts> facts(program::Program& job, job::LoweredJob& lowered, graph::Timeline& timeline,
-                      bool keeps) const {
+  /// Of a run of the layout. Frees what it needs no longer, unless it `keeps` the run: others follow.
+  Result<Facts> facts(const workload::Layout& layout, program::Program& job,
+                      job::LoweredJob& lowered, graph::Timeline& timeline, bool keeps) const {
     Facts facts{.occupancy = job::mean(job::occupancy(job, lowered, timeline)),
                 .host = host_time(job, lowered, timeline),
                 .calibrated = is_calibrated(lowered)};
-    const Seconds length = timeline.makespan().seconds();
+    const Picoseconds length = timeline.makespan();
     // The error of a measured price is in the links; any other price has its own interval.
     const bool reaches = !lowered.collectives.empty() &&
                          (!facts.calibrated || lowered.provenance >= Provenance::kExtrapolated);
@@ -172,28 +190,46 @@ class Runner {
       else
         drop(lowered);
     }
-    if (reaches)
-      facts.reach = TRY(reach_of_prices(job, cluster_, rules_of(spec_, Fidelity::kClosed),
-                                        !options_.unfold, options_.fidelity, lowered, length));
+    if (!reaches) return facts;
+    std::optional<PriceEnds> ends = TRY(ends_from_few(layout));
+    if (!ends && options_.fidelity == Fidelity::kClosed)
+      ends = TRY(ends_of_prices(lowered, length));
+    facts.reach = (ends ? *ends : TRY(this->ends(job))).reach();
     return facts;
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
     return time(without(layout, free));
   }
 
-  /// From runs of few of the microbatches, one at a time; absent where the step has to be run as a
-  /// whole.
+  /// From runs of few of the microbatches; absent where the step has to be run as a whole.
   Result<std::optional<Sums>> few(const workload::Layout& layout, Wanted wanted) const {
-    for (std::uint32_t fill = kLeastFill;; fill *= 2) {
-      const auto fewer = fewer_microbatches(layout, {&spec_.training, &spec_.plan}, fill);
-      if (!fewer) return std::nullopt;
-      const Sums least = TRY(run_for(fewer->least, {})), few = TRY(run_for(fewer->few, wanted)),
-                 more = TRY(run_for(fewer->more, wanted));
-      if (repeats(least.length, few.length, more.length)) return whole(few, more, fewer->further);
-    }
+    return from_few<Sums>(layout, [&](const workload::Layout& of, bool least) {
+      return run_for(of, least ? Wanted{} : wanted);
+    });
   }
 
  private:
+  /// Of runs one at a time: that with the least microbatches only tells whether the step repeats.
+  template <class Found>
+  Result<std::optional<Found>> from_few(const workload::Layout& layout, const auto& run) const {
+    for (std::uint32_t fill = kLeastFill;; fill *= 2) {
+      const auto fewer = fewer_microbatches(layout, {&spec_.training, &spec_.plan}, fill);
+      if (!fewer) return std::nullopt;
+      const Found least = TRY(run(fewer->least, true)), few = TRY(run(fewer->few, false)),
+                  more = TRY(run(fewer->more, false));
+      if (repeats(least, few, more)) return whole(few, more, fewer->further);
+    }
+  }
+  Result<PriceEnds> ends(const program::Program& job) const {
+    return ends_of_prices(job, cluster_, rules_of(spec_, Fidelity::kClosed), !options_.unfold);
+  }
+  Result<std::optional<PriceEnds>> ends_from_few(const workload::Layout& layout) const {
+    return from_few<PriceEnds>(
+        layout, [this](const workload::Layout& of, bool) -> Result<PriceEnds> {
+          const program::Program job = TRY(strategies::job_of(of, prices_, job_));
+          return ends(job);
+        });
+  }
   Result<Sums> run_for(const workload::Layout& layout, Wanted wanted) const {
     Ran run = TRY(this->run(layout));
     Sums sums{length(run)};
@@ -201,7 +237,7 @@ class Runner {
     if (wanted.path)
       sums.path = job::path_parts(run.job, run.lowered, run.timeline, *wanted.path,
                                   links_of(is_calibrated(run.lowered)));
-    if (wanted.facts) sums.facts = TRY(facts(run.job, run.lowered, run.timeline, false));
+    if (wanted.facts) sums.facts = TRY(facts(layout, run.job, run.lowered, run.timeline, false));
     return sums;
   }
   Result<Seconds> time(const workload::Layout& layout) const {
@@ -219,7 +255,7 @@ class Runner {
 
 /// Takes the run from a step that does not keep it.
 Result<Facts> facts_of(Step& step, const Runner& runner, bool keeps) {
-  Facts facts = TRY(runner.facts(step.job, step.lowered, step.timeline, keeps));
+  Facts facts = TRY(runner.facts(step.layout, step.job, step.lowered, step.timeline, keeps));
   if (!keeps) step.drop_run();
   return facts;
 }

@@ -22,20 +22,9 @@ Result<job::LoweredJob> lower(const program::Program& program, const cluster::Cl
   return job::lower(program, cluster, rules);
 }
 
-/// `closed`: at closed fidelity. `value`: the step at the values of its prices, if it is known.
-Result<PriceReach> reach_of_prices(const job::LoweredJob& closed, std::optional<Seconds> value) {
-  const auto step_of = [](const graph::Graph& graph) -> Result<Seconds> {
-    const graph::Timeline timeline = TRY(engine::run(graph));
-    return timeline.makespan().seconds();
-  };
-  const auto end_at = [&](job::Bound bound) -> Result<Seconds> {
-    const graph::Graph graph = TRY(job::at_bound(closed, bound));
-    return step_of(graph);
-  };
-  const Seconds low = TRY(end_at(job::Bound::kLow)), high = TRY(end_at(job::Bound::kHigh)),
-                usual = value ? *value : TRY(step_of(closed.graph));
-  return PriceReach{std::max(Seconds::s(0), usual - low), std::max(Seconds::s(0), high - usual),
-                    closed.provenance};
+Result<Picoseconds> length_of(const graph::Graph& graph) {
+  const graph::Timeline timeline = TRY(engine::run(graph));
+  return timeline.makespan();
 }
 
 }  // namespace
@@ -55,13 +44,27 @@ Result<ProgramRun> run_program(const program::Program& program, const cluster::C
   return ProgramRun{std::move(lowered), std::move(timeline)};
 }
 
-Result<PriceReach> reach_of_prices(const program::Program& program, const cluster::Cluster& cluster,
-                                   job::Rules rules, bool fold, Fidelity fidelity,
-                                   const job::LoweredJob& lowered, Seconds step) {
-  if (fidelity == Fidelity::kClosed) return reach_of_prices(lowered, step);
+PriceReach PriceEnds::reach() const {
+  const auto from = [](Picoseconds a, Picoseconds b) {
+    return std::max(Seconds::s(0), b.seconds() - a.seconds());
+  };
+  return {from(low, value), from(value, high), provenance};
+}
+
+Result<PriceEnds> ends_of_prices(const job::LoweredJob& closed, Picoseconds value) {
+  const auto end_at = [&](job::Bound bound) -> Result<Picoseconds> {
+    const graph::Graph graph = TRY(job::at_bound(closed, bound));
+    return length_of(graph);
+  };
+  const Picoseconds low = TRY(end_at(job::Bound::kLow)), high = TRY(end_at(job::Bound::kHigh));
+  return PriceEnds{low, value, high, closed.provenance};
+}
+
+Result<PriceEnds> ends_of_prices(const program::Program& program, const cluster::Cluster& cluster,
+                                 job::Rules rules, bool fold) {
   rules.fidelity = job::Fidelity::kClosed;
   const job::LoweredJob closed = TRY(lower(program, cluster, rules, fold));
-  return reach_of_prices(closed, std::nullopt);
+  return ends_of_prices(closed, TRY(length_of(closed.graph)));
 }
 
 }  // namespace rehearse::step

@@ -35,13 +35,20 @@ struct PriceReach {
   Seconds down = Seconds::s(0), up = Seconds::s(0);
   Provenance provenance = Provenance::kRecorded;  ///< the worst of the prices
 };
-/// Runs one graph of closed forms at the ends of their intervals. It is that of the run, which is
-/// `lowered` and takes `step`, if the run is at closed fidelity; otherwise the program is lowered
-/// once more, as `rules` and `fold` say. Messages under contention may be slower than any closed
-/// form, which is no error: the ends keep the same distance from a step that is run message by
-/// message.
-Result<PriceReach> reach_of_prices(const program::Program& program, const cluster::Cluster& cluster,
-                                   job::Rules rules, bool fold, Fidelity fidelity,
-                                   const job::LoweredJob& lowered, Seconds step);
+/// The length of one graph of closed forms with its prices at their values and at the ends of their
+/// intervals.
+struct PriceEnds {
+  Picoseconds low, value, high;
+  Provenance provenance;  ///< the worst of the prices
+
+  /// Messages under contention may be slower than any closed form, which is no error: the ends keep the
+  /// same distance from a step that is run message by message.
+  PriceReach reach() const;
+};
+/// Of a graph at closed fidelity, whose length at the values is known.
+Result<PriceEnds> ends_of_prices(const job::LoweredJob& closed, Picoseconds value);
+/// Lowers the program as `rules` and `fold` say, except for their fidelity.
+Result<PriceEnds> ends_of_prices(const program::Program& program, const cluster::Cluster& cluster,
+                                 job::Rules rules, bool fold);
 
 }  // namespace rehearse::step

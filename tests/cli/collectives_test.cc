@@ -389,7 +389,7 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   fails({"network", "--cluster", torus, "--protocol", "ll"}, 1, "not connected by NICs");
   fails({"network", "--cluster", "no.yaml"}, 1, "no.yaml");
   fails({"network", "--device", "h100_sxm"}, 1, "unknown GPU 'h100_sxm'; one of h100_sxm5_80");
-  fails({"network", "--device", "h100_sxm5_80", "--op", "allreduce"}, 2,
+  fails({"network", "--device", "h100_sxm5_80", "--op", "all_redoce"}, 2,
         "did you mean 'all_reduce'?");
   fails({"network", "--device", "h100_sxm5_80", "--sizes", "1024"}, 2, "--sizes");
   fails({"network", "--device", "h100_sxm5_80", "--sizes", "1GiB:1KiB"}, 2,

@@ -128,7 +128,11 @@ TEST_CASE("there is a manual page per command, with each of its options") {
 }
 
 TEST_CASE("explain knows the glossary and the keys of plans, in any case") {
-  CHECK(test::rehearse({"explain", "Bubble"}).out.find("another rank works") != std::string::npos);
+  // The first sentence of its bullet says where it is printed.
+  CHECK(test::rehearse({"explain", "Bubble"}).out ==
+        "bubble: time in which the device idles because another rank works (in `replay`, "
+        "`whatif`, `simulate`, `compare`).\n");
+  CHECK(test::rehearse({"explain", "exposed", "communication"}).out.starts_with("exposed comm"));
   CHECK(test::rehearse({"explain", "mfu"}).out.find("peak") != std::string::npos);
   CHECK(test::rehearse({"explain", "interleave"}).out.find("key of plan") != std::string::npos);
   CHECK(test::rehearse({"explain"}).out.find("critical path") != std::string::npos);

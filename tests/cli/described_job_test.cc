@@ -38,6 +38,16 @@ TEST_CASE("a described job is the job of the file that --save writes") {
   CHECK(described["step_time"] == simulated(kDescribed)["step_time"]);
 }
 
+TEST_CASE("names are taken as people write them, and saved as the catalog has them") {
+  const fs::path saved = test::scratch_folder() / "saved.yaml";
+  const Json job =
+      simulated({"--model", "meta-llama/Llama-3-8B", "--gpus", "16", "--device", "H100-SXM5-80GB",
+                 "--batch", "64", "--plan", "TP4,MB=2,Recompute=full", "--save", saved.string()});
+  CHECK(job["step_time"] == simulated(kDescribed)["step_time"]);
+  CHECK(test::text_of(saved).starts_with("workload: {model: \"llama3_8b\"}\n"));
+  CHECK(test::text_of(saved).find("{device: \"h100_sxm5_80\",") != std::string::npos);
+}
+
 TEST_CASE("a job that cannot be read gives one error and no file") {
   const fs::path saved = test::scratch_folder() / "saved.yaml";
   const auto refused = [&](std::vector<std::string> arguments, const std::string& says) {
@@ -206,6 +216,9 @@ TEST_CASE("wrong descriptions of a job") {
            Case{1, {"--gpus", "8", "--plan", "tp2,tensor=2"}, "'tensor' is given twice"},
            Case{1, {"--gpus", "8", "--plan", "schedule={a: b}"}, "has no valid value"},
            Case{1, {"--gpus", "8", "--plan", "zero=9"}, "--plan zero: "},
+           Case{1, {"--gpus", "8", "--plan", "pp8,1f1b"}, "unknown key '1f1b'; schedule=1f1b"},
+           Case{1, {"--gpus", "8", "--plan", "tp4xdp2"}, "'tp4xdp'; commas between keys"},
+           Case{1, {"--gpus", "8", "--plan", "tp8,"}, "--plan: an empty key; such as tp8,pp4"},
            Case{2, {}, "--model needs --gpus N and --device NAME"},
            Case{2, {"--gpus", "8", "--chakra", "x"}, "a job or --chakra, not both"},
        }) {

@@ -47,6 +47,36 @@ TEST_CASE("without a near name all are listed") {
   CHECK(suggest("bandwidth", kNames) == "one of latency, rate, hidden");
 }
 
+TEST_CASE("a name is found without regard to case, separators, its owner and a final GB") {
+  const std::vector<std::string_view> names = {
+      "h100_sxm5_80", "h100_sxm5_96", "gpt3_1.3b", "gpt3_13b", "llama3.1_70b", "b200", "gb200"};
+  CHECK(spelled_alike("h100_sxm5_80", names) == "h100_sxm5_80");
+  CHECK(spelled_alike("H100-SXM5-80GB", names) == "h100_sxm5_80");
+  CHECK(spelled_alike("H100 sxm5 80", names) == "h100_sxm5_80");
+  CHECK(spelled_alike("meta-llama/Llama-3.1-70B", names) == "llama3.1_70b");
+  CHECK(spelled_alike("GPT3-1.3B", names) == "gpt3_1.3b");  // a point is no separator
+  CHECK(spelled_alike("GB200", names) == "gb200");
+  CHECK_FALSE(spelled_alike("h100", names));
+  CHECK_FALSE(spelled_alike("", names));
+  CHECK_FALSE(spelled_alike("_", names));
+  constexpr std::array<std::string_view, 2> kAlike = {"a_b", "ab"};
+  CHECK(spelled_alike("ab", kAlike) == "ab");
+  CHECK_FALSE(spelled_alike("AB", kAlike));  // two names
+  CHECK(suggest("LATENCI", kNames) == "did you mean 'latency'?");
+}
+
+TEST_CASE("of many names those with the most words of the given one are suggested") {
+  const std::vector<std::string_view> names = {"h100_pcie_80", "h100_sxm5_80",    "h100_sxm5_96",
+                                               "a100_sxm4_40", "qwen3_235b_a22b", "qwen3_32b"};
+  const auto suggested = [&](std::string_view word) { return suggest_name(word, names, "gpus"); };
+  CHECK(suggested("H100") == "one of h100_pcie_80, h100_sxm5_80, h100_sxm5_96");
+  CHECK(suggested("NVIDIA H100 80GB HBM3") == "one of h100_pcie_80, h100_sxm5_80");
+  CHECK(suggested("Qwen3-235B") == "did you mean 'qwen3_235b_a22b'?");  // not the nearer qwen3_32b
+  CHECK(suggested("h100_smx5_80") == "did you mean 'h100_sxm5_80'?");
+  CHECK(suggested("quantum") == "'rehearse catalog gpus' lists them");
+  CHECK(suggested("") == "'rehearse catalog gpus' lists them");
+}
+
 TEST_CASE("a star matches any run of characters") {
   CHECK(matches_wildcard("*gemm*", "ampere_gemm_128x128"));
   CHECK(matches_wildcard("gemm", "gemm"));

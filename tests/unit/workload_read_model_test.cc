@@ -140,6 +140,10 @@ TEST_CASE("errors have their place and the nearest name") {
         "it, or a head size");
   CHECK(read("model: gpt2\nlayers: 0\n").errors ==
         "job.yaml:2:9: layers: 0 is out of range; a whole number from 1 to 100000000");
+  CHECK(
+      read("model: bert\n").errors ==
+      "job.yaml:1:8: model: 'bert' has no hidden size; a whole number above zero; a model of this "
+      "family: bert_base, bert_large");
   CHECK(read("hidden: 3\n")
             .errors.find("model: is missing; a model, a hugging_face config, a kind, or layers") !=
         std::string::npos);

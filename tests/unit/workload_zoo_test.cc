@@ -1,4 +1,6 @@
 // Models of the zoo against published numbers of parameters and operations.
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -7,6 +9,8 @@
 
 #include "models/workload/zoo.h"
 #include "sim/base/csv.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
 #include "tests/support/data.h"
 #include "tests/support/zoo_model.h"
 
@@ -105,6 +109,24 @@ TEST_CASE("parameters of shipped models are the published ones") {
     INFO(name);
     CHECK(fmt::format("{:.0f}", found(name).parameters()) == fmt::format("{:.0f}", parameters));
   }
+}
+
+TEST_CASE("no two names of models or devices are spelled alike") {
+  const auto all_found = [](std::span<const std::string_view> names) {
+    for (const std::string_view name : names) {
+      std::string written(name);
+      for (char& c : written) c = c == '_' ? '-' : static_cast<char>(std::toupper(c));
+      INFO(written);
+      CHECK(spelled_alike(written, names) == name);
+    }
+  };
+  all_found(zoo_names());
+  std::vector<std::string_view> devices;
+  for (const cluster::Gpu& gpu : cluster::gpus()) devices.push_back(gpu.name);
+  for (const cluster::Instance& instance : cluster::instances())
+    if (std::ranges::find(devices, instance.name) == devices.end())
+      devices.push_back(instance.name);
+  all_found(devices);
 }
 
 TEST_CASE("every shipped model makes a workload, a family asks for its dimensions") {
