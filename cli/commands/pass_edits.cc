@@ -25,14 +25,14 @@ using workload::Op;
 using workload::lifting::OpMaker;
 using workload::lifting::Phase;
 using workload::lifting::StepUnits;
-using Kind = program::Recorded::Kind;
+using RecordedKind = program::Recorded::Kind;
 
 std::string source_of(const ReplayJob& job) { return job.recordings.front().rank().info.source; }
 
 using workload::lifting::ActivationMessages;
 
 bool is_host_work(const program::Recorded& recorded) {
-  return (recorded.kind == Kind::kHost || recorded.kind == Kind::kCall) && recorded.row;
+  return (recorded.kind == RecordedKind::kHost || recorded.kind == RecordedKind::kCall) && recorded.row;
 }
 
 /// The recordings as lifting reads them: work of a host without a device is that of its cores.
@@ -79,7 +79,7 @@ class Work {
     program::RankProgram& of = program.programs[rank];
     for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
       const program::Recorded& recorded = of.recorded[i];
-      if (recorded.kind != Kind::kDevice || !recorded.row) continue;
+      if (recorded.kind != RecordedKind::kDevice || !recorded.row) continue;
       if (const auto found = factors.find(*recorded.row); found != factors.end())
         of.ops[i].duration = *of.ops[i].duration * found->second;
     }
@@ -373,7 +373,7 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
     };
     for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
       const program::Recorded& recorded = of.recorded[i];
-      const bool device = recorded.kind == Kind::kDevice && recorded.row;
+      const bool device = recorded.kind == RecordedKind::kDevice && recorded.row;
       if (!device && !is_host_work(recorded)) continue;
       const auto host = device ? recording.launcher(*recorded.row) : recorded.row;
       const auto in = linked.of(host);
