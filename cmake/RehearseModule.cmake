@@ -34,7 +34,7 @@ set(rehearse_common_headers <algorithm> <filesystem> <functional> <map> <memory>
 # With REHEARSE_UNITY, several sources of a target are one compilation: most of what a compiler does
 # for one of ours is reading headers and instantiating templates, again for each. Those named here
 # share one compilation among themselves: names local to them would collide with others of the target.
-set(rehearse_batch 16)
+set(rehearse_batch 32)
 function(rehearse_batches target)
   if(NOT REHEARSE_UNITY)
     return()

@@ -15,11 +15,6 @@ namespace {
 
 using workload::Workload;
 
-bool divides(double part, double whole) {
-  const double quotient = whole / part;
-  return part > 0 && quotient >= 1 && std::abs(quotient - std::round(quotient)) < 1e-9 * quotient;
-}
-
 /// "nearest: tensor 2 or 4": the closest valid values below and above, up to `most`.
 std::string nearest(std::string_view what, std::uint32_t value, std::uint32_t most,
                     const std::function<bool(std::uint32_t)>& valid) {
@@ -334,6 +329,11 @@ Status check_parts(const Training& training, const Plan& plan) {
 }
 
 }  // namespace
+
+bool divides(double part, double whole) {
+  const double quotient = whole / part;
+  return part > 0 && quotient >= 1 && std::abs(quotient - std::round(quotient)) < 1e-9 * quotient;
+}
 
 std::uint32_t stages_of(const Plan& plan) {
   return plan.stages.empty() ? plan.pipeline : static_cast<std::uint32_t>(plan.stages.size());

@@ -16,4 +16,7 @@ std::uint32_t microbatches_of(const Training& training, const Plan& plan);
 
 std::uint32_t stages_of(const Plan& plan);
 
+/// Whether `whole` is one or several of `part`, to 1e-9 of their number.
+bool divides(double part, double whole);
+
 }  // namespace rehearse::strategies

@@ -25,7 +25,7 @@ using workload::Op;
 using workload::lifting::OpMaker;
 using workload::lifting::Phase;
 using workload::lifting::StepUnits;
-using Kind = program::Recorded::Kind;
+using RecordedKind = program::Recorded::Kind;
 
 std::string source_of(const ReplayJob& job) { return job.recordings.front().rank().info.source; }
 
@@ -273,7 +273,7 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
     };
     for (program::OpIndex i = 0; i < of.ops.size(); ++i) {
       const program::Recorded& recorded = of.recorded[i];
-      const bool device = recorded.kind == Kind::kDevice && recorded.row;
+      const bool device = recorded.kind == RecordedKind::kDevice && recorded.row;
       if ((!device && !is_host_work(recorded)) || replay::is_gone(program, {rank, i})) continue;
       const auto host = device ? recording.launcher(*recorded.row) : recorded.row;
       const auto in = linked.of(host);

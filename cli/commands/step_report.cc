@@ -124,9 +124,9 @@ std::vector<double> computing_before(const workload::Stage& stage, const strateg
 }
 
 /// The time in the run at which the rank of a stage had done this much computing.
-class Progress {
+class RunProgress {
  public:
-  Progress(const step::Step& step, const workload::Stage& stage) {
+  RunProgress(const step::Step& step, const workload::Stage& stage) {
     const std::vector<RankId>& ranks = step.lowered.ranks;
     const std::uint32_t program = step.job.program_of[stage.first_rank];
     const auto run = static_cast<std::size_t>(
@@ -181,7 +181,7 @@ Json curve_json(const step::Step& step, std::size_t s, const step::DeviceKind& k
   const std::vector<double> before =
       computing_before(stage, [&](const workload::Op& op) { return kind.price(op); },
                        {.per_kernel = kind.conditions.host_per_kernel});
-  const Progress progress(step, stage);
+  const RunProgress progress(step, stage);
   const double end = step.timeline.makespan().seconds().s();
   Json curve = {
       {"name", stage.name},      {"device", device.name},  {"usable_b", device.usable.b()},

@@ -22,7 +22,7 @@ namespace {
 
 using program::OpIndex;
 using replay::Recording;
-using Kind = program::Recorded::Kind;
+using RecordedKind = program::Recorded::Kind;
 
 constexpr std::array<std::string_view, 2> kOrders = {"ready", "reverse"};
 
@@ -38,7 +38,7 @@ class RankSums {
  public:
   RankSums(const Recording& recording, const program::RankProgram& of) : recording_(recording) {
     for (OpIndex i = 0; i < of.ops.size(); ++i)
-      if (of.recorded[i].kind == Kind::kResidual) delays_[*of.recorded[i].row] = i;
+      if (of.recorded[i].kind == RecordedKind::kResidual) delays_[*of.recorded[i].row] = i;
   }
 
   /// Calls first(op) for the sums of one step, in order of launch, that no other could follow.
@@ -160,8 +160,8 @@ class RankSums {
     bool follows = false, waits = false;
     for_dependencies(of, gate(of, op), [&](OpIndex d) {
       follows = follows || d == before;
-      waits =
-          waits || (of.recorded[d].kind == Kind::kDevice && stream_of(of, d) != stream_of(of, op));
+      waits = waits || (of.recorded[d].kind == RecordedKind::kDevice &&
+                        stream_of(of, d) != stream_of(of, op));
     });
     if (!follows || a.group != b.group || a.collective != b.collective) return false;
     const bool in_graph =
@@ -203,7 +203,7 @@ class RankSums {
                                     .task = program::Task::kMark,
                                     .duration = Picoseconds(0),
                                     .stream = program::kNoStream},
-                                   {Kind::kAdded, {}});
+                                   {RecordedKind::kAdded, {}});
         for (std::size_t k = 0; k <= place->second.sum; ++k)
           builder.depend(mark->second, runs_[place->second.run][k].ops.back());
       }

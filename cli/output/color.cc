@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<bool> forbidden = false;
 
-std::string in(std::string_view text, std::string_view code) {
+std::string coded(std::string_view text, std::string_view code) {
   return colored() ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
 }
 
@@ -29,16 +29,16 @@ bool colored() {
   return able && !forbidden;
 }
 
-std::string strong(std::string_view text) { return in(text, "1"); }
+std::string strong(std::string_view text) { return coded(text, "1"); }
 
 std::string painted(std::string_view text, graph::Category category) {
   using graph::Category;
   switch (category) {
-    case Category::kCompute: return in(text, "34");
-    case Category::kCommunication: return in(text, "33");
-    case Category::kMemory: return in(text, "32");
-    case Category::kInput: return in(text, "35");
-    default: return in(text, "90");
+    case Category::kCompute: return coded(text, "34");
+    case Category::kCommunication: return coded(text, "33");
+    case Category::kMemory: return coded(text, "32");
+    case Category::kInput: return coded(text, "35");
+    default: return coded(text, "90");
   }
 }
 

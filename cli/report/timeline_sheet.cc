@@ -43,9 +43,9 @@ struct Shown {
   std::vector<const TimelineSpan*> spans;  // in the order of start
 };
 
-class Packer {
+class LanePacker {
  public:
-  Packer(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path)
+  LanePacker(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path)
       : timeline_(timeline),
         number_(timeline.ops.size(), 0),
         critical_(timeline.ops.size(), false) {
@@ -184,7 +184,7 @@ Json TimelineSheet::json(const graph::Timeline& timeline, const std::vector<grap
       bytes += process.size() + in_order[l]->name.size() + 40;  // with its keys
       lanes.push_back({{"process", process}, {"name", in_order[l]->name}, {"spans", spans.size()}});
     }
-    Packer packer(timeline, path);
+    LanePacker packer(timeline, path);
     const std::string packed = base64(packer.pack(shown));
     bytes += packed.size() + packer.bytes_of_names();
     if (bytes > kMostBytes && most > 1) {

@@ -8,9 +8,9 @@
 namespace rehearse::cli {
 namespace {
 
-constexpr Seconds kShortest = Seconds::us(1), kLongest = Seconds::s(1e6);
+constexpr Seconds kShortest = Seconds::us(1), kLongestSlice = Seconds::s(1e6);
 
-std::vector<sharing::SweepPoint> read_sweep(const YamlMap& map) {
+std::vector<sharing::SweepPoint> read_slices(const YamlMap& map) {
   std::vector<sharing::SweepPoint> sweep;
   const auto whole = map.map("whole");
   if (!whole) {
@@ -20,7 +20,7 @@ std::vector<sharing::SweepPoint> read_sweep(const YamlMap& map) {
   }
   for (const std::string& batch : whole->keys()) {
     const std::optional<double> size = parse_number<double>(batch);
-    const auto time = whole->within<Seconds>(batch, kShortest, kLongest);
+    const auto time = whole->within<Seconds>(batch, kShortest, kLongestSlice);
     if (!size || !(*size > 0 && *size <= 1e9))
       whole->report(batch, "is no batch", "a number above 0 and up to 1e9");
     else if (time)
@@ -39,7 +39,7 @@ Result<FeedRun> run_slice(const YamlMap& map, const FeedContext& /*context*/) {
   sharing::WorkKind kind = sharing::WorkKind::kUnknown;
   map.choose("work", sharing::kWorkKindNames, kind);
   const bool inference = map.optional<bool>("inference").value_or(false);
-  const std::vector<sharing::SweepPoint> sweep = read_sweep(map);
+  const std::vector<sharing::SweepPoint> sweep = read_slices(map);
   if (!map.has("batch")) map.report("batch", "is missing", "the batch of a step on the slice");
   map.no_other_keys();
   TRY(map.status());

@@ -7,7 +7,7 @@
 namespace rehearse::workload {
 namespace {
 
-constexpr std::size_t kMostStages = 8;  // the width doubles from one to the next
+constexpr std::size_t kMostSwinStages = 8;  // the width doubles from one to the next
 
 Layer patches(NamePool& names, const Swin& m, const Transformer& stage, const Implementation& how) {
   LayerBuilder layer(names, how.dtype);
@@ -59,7 +59,7 @@ Layer classifier(NamePool& names, const Swin& m, const Transformer& stage,
 }  // namespace
 
 Result<Workload> swin(const Swin& m, const Implementation& how) {
-  if (m.blocks.empty() || m.blocks.size() > kMostStages || m.blocks.size() != m.heads.size())
+  if (m.blocks.empty() || m.blocks.size() > kMostSwinStages || m.blocks.size() != m.heads.size())
     return fail(fmt::format("'{}' has {} stages of blocks and {} of heads", m.name, m.blocks.size(),
                             m.heads.size()),
                 "as many of either");

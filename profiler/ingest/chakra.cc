@@ -17,7 +17,7 @@ namespace {
 
 using namespace trace;
 
-constexpr std::uint64_t kMaxMalformed = 1000;
+constexpr std::uint64_t kMaxMalformedMessages = 1000;
 
 template <class T>
 std::optional<T> within(std::optional<std::int64_t> number) {
@@ -190,9 +190,9 @@ Status read_chakra(ByteSource& source, Recorder& recorder, const Progress& progr
       continue;
     }
     recorder.problem(ProblemKind::kMalformed);
-    if (++malformed > kMaxMalformed)
+    if (++malformed > kMaxMalformedMessages)
       return fail(Diagnostic{
-          .file = file, .problem = fmt::format("more than {} malformed messages", kMaxMalformed)});
+          .file = file, .problem = fmt::format("more than {} malformed messages", kMaxMalformedMessages)});
   }
   if (next == Messages::Next::kTruncated) recorder.problem(ProblemKind::kTruncated);
   if (next == Messages::Next::kNoMessage) recorder.problem(ProblemKind::kMalformed);

@@ -153,7 +153,7 @@ Result<TimedOp> Reader::row(std::size_t r) const {
 Status Reader::read() {
   TRY(find_columns());
   if (table_.rows() == 0) return fail_in(table_.name(), "has no rows");
-  constexpr Nanoseconds kLongest{30LL * 86'400 * 1'000'000'000};  // a recorder drops longer ones
+  constexpr Nanoseconds kLongestSpan{30LL * 86'400 * 1'000'000'000};  // a recorder drops longer ones
   Nanoseconds first(INT64_MAX / 4), last(INT64_MIN / 4);
   for (std::size_t r = 0; r < table_.rows(); ++r) {
     TimedOp row = TRY(this->row(r));
@@ -166,7 +166,7 @@ Status Reader::read() {
     rows_.push_back(row);
     first = std::min(first, row.start);
     last = std::max(last, row.end());
-    if (last - first > kLongest)
+    if (last - first > kLongestSpan)
       return wrong(
           r, start_.heading,
           fmt::format("{} is more than 30 days from other rows", table_.cell(r, start_.heading)),

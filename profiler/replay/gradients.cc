@@ -19,29 +19,29 @@ bool is_range(const Recording& r, const HostOp& op) {
   return op.kind == trace::HostKind::kAnnotation && op.payload && r.name(op) == kRange;
 }
 
-struct Found {
+struct FoundGradients {
   program::Gradient gradient;
   Nanoseconds end;  ///< of the operator or range
   trace::ThreadId thread;
 };
 
 /// Device ops with the time of the call that launched them, in order of time.
-struct Launch {
+struct GradientLaunch {
   Nanoseconds time;
   GpuIndex op;
 };
 
-std::vector<Launch> launches_of(const Recording& r, const HostThread& thread) {
-  std::vector<Launch> launches;
+std::vector<GradientLaunch> launches_of(const Recording& r, const HostThread& thread) {
+  std::vector<GradientLaunch> launches;
   for (const HostIndex call : thread.ops)
     for (const GpuIndex op : r.launched(call)) launches.push_back({r.host(call).start, op});
   return launches;
 }
 
-Result<std::vector<Found>> accumulated(const Recording& r, const RankReplay& rank) {
-  std::vector<Found> found;
+Result<std::vector<FoundGradients>> accumulated(const Recording& r, const RankReplay& rank) {
+  std::vector<FoundGradients> found;
   for (const HostThread& thread : r.threads()) {
-    const std::vector<Launch> launches = launches_of(r, thread);
+    const std::vector<GradientLaunch> launches = launches_of(r, thread);
     for (const HostIndex i : thread.ops) {
       const HostOp& op = r.host(i);
       if (!is_accumulate(r, op)) continue;
@@ -55,7 +55,7 @@ Result<std::vector<Found>> accumulated(const Recording& r, const RankReplay& ran
                        "trace of the same run in addition");
       const auto next =
           std::upper_bound(launches.begin(), launches.end(), op.end(),
-                           [](Nanoseconds time, const Launch& l) { return time < l.time; });
+                           [](Nanoseconds time, const GradientLaunch& l) { return time < l.time; });
       std::optional<OpIndex> ready;  // absent: computed before the recording began
       if (next != launches.begin()) ready = rank.device_last[std::prev(next)->op];
       if (!rank.has_device) ready = rank.host_last[i];
@@ -65,8 +65,8 @@ Result<std::vector<Found>> accumulated(const Recording& r, const RankReplay& ran
   return found;
 }
 
-std::vector<Found> ranges(const Recording& r, const RankReplay& rank) {
-  std::vector<Found> found;
+std::vector<FoundGradients> ranges(const Recording& r, const RankReplay& rank) {
+  std::vector<FoundGradients> found;
   for (const HostThread& thread : r.threads())
     for (const HostIndex i : thread.ops)
       if (const HostOp& op = r.host(i); is_range(r, op) && rank.host_last[i])
@@ -104,14 +104,14 @@ std::vector<OpIndex> next_on_thread(const Recording& r, const RankReplay& rank,
 }  // namespace
 
 Result<Gradients> find_gradients(const Recording& r, const RankReplay& rank) {
-  std::vector<Found> found = TRY(accumulated(r, rank));
+  std::vector<FoundGradients> found = TRY(accumulated(r, rank));
   Gradients gradients{.overlapped = !found.empty()};
   if (found.empty()) found = ranges(r, rank);
   if (found.empty())
     return fail_in(r.rank().info.source, "contains no gradients",
                    "operators torch::autograd::AccumulateGrad, or NVTX ranges "
                    "'gradient' whose payload is their size in bytes");
-  std::ranges::stable_sort(found, {}, &Found::end);
+  std::ranges::stable_sort(found, {}, &FoundGradients::end);
 
   // A new step begins where a step of the recording does.
   std::size_t step = 0;

@@ -56,11 +56,6 @@ std::vector<std::uint32_t> divisors(std::uint32_t of) {
   return low;
 }
 
-bool divides(double part, double whole) {
-  const double quotient = whole / part;
-  return quotient >= 1 && std::abs(quotient - std::round(quotient)) < 1e-9 * quotient;
-}
-
 }  // namespace
 
 /// One pass over all combinations. Combinations that a simple division can refuse are refused

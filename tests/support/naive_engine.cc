@@ -54,9 +54,9 @@ struct NaiveTurn {
   double changes_until = 0;  // nothing flows before
 };
 
-class NaiveRun {
+class NaiveEngine {
  public:
-  explicit NaiveRun(const Graph& graph)
+  explicit NaiveEngine(const Graph& graph)
       : g_(graph), ops_(graph.size()), turns_(graph.capacities().size()) {
     for (const Server& server : g_.servers())
       slot_free_.push_back(std::vector<double>(server.slots, 0));
@@ -367,6 +367,6 @@ class NaiveRun {
 
 }  // namespace
 
-Timeline naive_run(const Graph& graph) { return NaiveRun(graph).run(); }
+Timeline naive_run(const Graph& graph) { return NaiveEngine(graph).run(); }
 
 }  // namespace rehearse::test

@@ -24,7 +24,7 @@ Result<std::vector<Link>> read(std::string_view text) {
   });
 }
 
-std::string error_of(std::string_view text) {
+std::string error_of_row(std::string_view text) {
   const auto rows = read(text);
   REQUIRE_FALSE(rows);
   return to_string(rows.error());
@@ -42,7 +42,7 @@ TEST_CASE("rows become structs, in the units of the reader") {
 }
 
 TEST_CASE("all errors of a table are reported at once") {
-  CHECK(error_of("name,kind,rate_gbs,lanes\n,treee,fast,1.5\nb,,-1,\n") ==
+  CHECK(error_of_row("name,kind,rate_gbs,lanes\n,treee,fast,1.5\nb,,-1,\n") ==
         "a.csv:2: name: is empty; a value\n"
         "a.csv:2: kind: unknown value 'treee'; did you mean 'tree'?\n"
         "a.csv:2: rate_gbs: 'fast' is not a number; a finite decimal number, such as 12.5\n"
@@ -53,7 +53,7 @@ TEST_CASE("all errors of a table are reported at once") {
 }
 
 TEST_CASE("numbers have the ranges that they have in YAML") {
-  CHECK(error_of("name,kind,rate_gbs,lanes\na,ring,1e10,1\nb,ring,1e31,8e15\nc,ring,1e400,1\n") ==
+  CHECK(error_of_row("name,kind,rate_gbs,lanes\na,ring,1e10,1\nb,ring,1e31,8e15\nc,ring,1e400,1\n") ==
         "a.csv:2: rate_gbs: 1e10 is out of range; at most 1e+18 B/s\n"
         "a.csv:3: rate_gbs: '1e31' is out of range; at most 1e+30\n"
         "a.csv:3: lanes: 8000000000000000 is not a count; a whole number, 0 or more\n"
@@ -61,12 +61,12 @@ TEST_CASE("numbers have the ranges that they have in YAML") {
 }
 
 TEST_CASE("a column that is not there is reported once") {
-  CHECK(error_of("nam,kind,rate_gbs,lanes\na,ring,1,1\nb,ring,1,1\n") ==
+  CHECK(error_of_row("nam,kind,rate_gbs,lanes\na,ring,1,1\nb,ring,1,1\n") ==
         "a.csv:1: name: no such column; did you mean 'nam'?");
 }
 
 TEST_CASE("a malformed table has the error of its text") {
-  CHECK(error_of("name,kind\na\n") == "a.csv:2: 1 cell; 2 cells, as in the header line");
+  CHECK(error_of_row("name,kind\na\n") == "a.csv:2: 1 cell; 2 cells, as in the header line");
 }
 
 TEST_CASE("a malformed shipped table is a fault") {

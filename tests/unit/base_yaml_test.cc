@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/base/units.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse {

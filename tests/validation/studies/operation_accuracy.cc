@@ -37,9 +37,9 @@ OperationRow row_of(double predicted, const compute::Width& width, double measur
           width.high - width.low};
 }
 
-class Validator {
+class OperationValidator {
  public:
-  Validator(fs::path data, OperationAccuracy& accuracy)
+  OperationValidator(fs::path data, OperationAccuracy& accuracy)
       : data_(std::move(data)), accuracy_(accuracy) {}
 
   Status run() {
@@ -252,7 +252,7 @@ OperationErrors errors_of(const std::vector<OperationRow>& rows) {
 
 Result<OperationAccuracy> measure_operation_accuracy(const fs::path& data) {
   OperationAccuracy accuracy;
-  TRY(Validator(data, accuracy).run());
+  TRY(OperationValidator(data, accuracy).run());
   return accuracy;
 }
 
