@@ -64,7 +64,8 @@ Result<PriceEnds> ends_of_prices(const program::Program& program, const cluster:
                                  job::Rules rules, bool fold) {
   rules.fidelity = job::Fidelity::kClosed;
   const job::LoweredJob closed = TRY(lower(program, cluster, rules, fold));
-  return ends_of_prices(closed, TRY(length_of(closed.graph)));
+  const Picoseconds value = TRY(length_of(closed.graph));
+  return ends_of_prices(closed, value);
 }
 
 }  // namespace rehearse::step
