@@ -80,8 +80,12 @@ Status PlanOrder::rank(std::vector<FoundPlan>& plans, const Question& question) 
 void PlanOrder::prefer_simple(std::vector<FoundPlan>& plans, const Question& question) const {
   if (plans.empty()) return;
   const double fastest = (*this)(plans.front()), most = fastest * (1 + kNoise);
-  const auto end =
-      std::ranges::find_if(plans, [&](const FoundPlan& plan) { return (*this)(plan) > most; });
+  // Of plans that all wait for samples, those that need less time for themselves are better.
+  const FoundPlan& front = plans.front();
+  const Seconds alone = front.times.fed ? front.times.last() * (1 + kNoise) : Seconds::s(0);
+  const auto end = std::ranges::find_if(plans, [&](const FoundPlan& plan) {
+    return (*this)(plan) > most || (front.times.fed && plan.times.last() > alone);
+  });
   const auto first = std::ranges::min_element(plans.begin(), end, {}, [&](const FoundPlan& plan) {
     // A risk of too little memory weighs as much as one more setting.
     const std::size_t settings = named_settings(plan.training, plan.plan);
