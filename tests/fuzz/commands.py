@@ -99,6 +99,7 @@ WORDS = [words.replace("@", EXAMPLES) for words in (
     "--data-parallel 4 --bucket 25MiB",
     "whatif @/recordings/two_linears.json --share-with @/recordings/two_linears.json --share timeslice:2ms,100us",
     "check --baseline @/recordings/gate_before.json --candidate @/recordings/gate_after.json --max-slowdown 5%",
+    "whatif @/recordings/late_gradient.json --sum-order reverse --bucket 4MiB",
     "whatif @/recordings/two_linears.json --input-pipeline workers=2,prefetch=2,load=Optimizer*",
     "input @/pipelines/two_workers.yaml --seed 7",
     "mig layouts --device a100_sxm4_40",
