@@ -14,11 +14,11 @@ namespace {
 
 using namespace trace;
 
-using Row = std::uint32_t;  ///< index into Rank::host_ops
+using RowIndex = std::uint32_t;  ///< index into Rank::host_ops
 
 struct Match {
-  Row untimed;
-  Row timed;
+  RowIndex untimed;
+  RowIndex timed;
 };
 
 bool can_match(const HostOp& op) {
@@ -82,14 +82,14 @@ std::map<std::size_t, std::size_t> partners(const Trace& trace) {
 // --- which operator
 
 /// The rows of one thread in order.
-using Sequence = std::vector<Row>;
+using Sequence = std::vector<RowIndex>;
 
 std::vector<Sequence> untimed_threads(const Rank& rank) {
   std::vector<Sequence> threads(rank.threads.size());
-  for (Row i = 0; i < rank.host_ops.size(); ++i)
+  for (RowIndex i = 0; i < rank.host_ops.size(); ++i)
     if (rank.host_ops[i].record_function) threads[rank.host_ops[i].thread.index()].push_back(i);
   for (Sequence& thread : threads)
-    std::ranges::stable_sort(thread, [&](Row a, Row b) {
+    std::ranges::stable_sort(thread, [&](RowIndex a, RowIndex b) {
       return *rank.host_ops[a].record_function < *rank.host_ops[b].record_function;
     });
   return threads;
@@ -97,10 +97,10 @@ std::vector<Sequence> untimed_threads(const Rank& rank) {
 
 std::vector<Sequence> timed_threads(const Rank& rank) {
   std::vector<Sequence> threads(rank.threads.size());
-  for (Row i = 0; i < rank.host_ops.size(); ++i)
+  for (RowIndex i = 0; i < rank.host_ops.size(); ++i)
     if (can_match(rank.host_ops[i])) threads[rank.host_ops[i].thread.index()].push_back(i);
   for (Sequence& thread : threads)
-    std::ranges::stable_sort(thread, [&](Row a, Row b) {
+    std::ranges::stable_sort(thread, [&](RowIndex a, RowIndex b) {
       const HostOp &x = rank.host_ops[a], &y = rank.host_ops[b];
       return x.start != y.start ? x.start < y.start : x.duration > y.duration;
     });
@@ -232,12 +232,12 @@ std::vector<Match> match_by_order(const Rank& untimed, const Rank& timed) {
 }
 
 std::vector<Match> match_by_id(const Rank& untimed, const Rank& timed) {
-  std::unordered_multimap<std::uint32_t, Row> rows;
-  for (Row i = 0; i < timed.host_ops.size(); ++i)
+  std::unordered_multimap<std::uint32_t, RowIndex> rows;
+  for (RowIndex i = 0; i < timed.host_ops.size(); ++i)
     if (const auto id = timed.host_ops[i].record_function; id && can_match(timed.host_ops[i]))
       rows.emplace(*id, i);
   std::vector<Match> found;
-  for (Row i = 0; i < untimed.host_ops.size(); ++i) {
+  for (RowIndex i = 0; i < untimed.host_ops.size(); ++i) {
     const HostOp& op = untimed.host_ops[i];
     if (!op.record_function) continue;
     const auto [begin, end] = rows.equal_range(*op.record_function);
