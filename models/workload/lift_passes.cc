@@ -196,8 +196,8 @@ Passes fold_passes(std::vector<Unit>& units) {
   const std::vector<std::size_t>& passes = assigned.microbatch;
   Passes found{.microbatches = 1 + *std::max_element(passes.begin(), passes.end()),
                .chunks = assigned.chunks};
-  using Key = std::tuple<Phase, std::string_view, std::size_t>;
-  std::map<Key, std::size_t> first;  // by what it is in a pass: its place among `saved`
+  using PassKey = std::tuple<Phase, std::string_view, std::size_t>;
+  std::map<PassKey, std::size_t> first;  // by what it is in a pass: its place among `saved`
   std::map<std::tuple<std::size_t, Phase, std::string_view>, std::size_t> seen;
   std::vector<std::size_t> place(units.size());
   std::vector<Unit> saved, later;
@@ -206,7 +206,7 @@ Passes fold_passes(std::vector<Unit>& units) {
     Unit& unit = units[u];
     unit.chunk = assigned.chunk[u];
     if (passes[u] > 0 && unit.phase == Phase::kBackward) found.later.push_back(unit.start);
-    const Key key{unit.phase, unit.name, seen[{passes[u], unit.phase, unit.name}]++};
+    const PassKey key{unit.phase, unit.name, seen[{passes[u], unit.phase, unit.name}]++};
     const auto at = first.find(key);
     if (passes[u] == 0 || unit.phase == Phase::kOptimizer) {
       place[u] = saved.size();
