@@ -31,7 +31,7 @@ struct Sum {
   std::vector<OpIndex> ops;
   Picoseconds turn{0};  ///< the time that decides the order: it is ready, or it is served
 };
-using Run = std::vector<Sum>;  ///< in recorded order, each after the one before
+using SumRun = std::vector<Sum>;  ///< in recorded order, each after the one before
 
 /// The recorded runs of one rank, and the edit of their order.
 class RankSums {
@@ -64,7 +64,7 @@ class RankSums {
         run = runs_.size();
         runs_.emplace_back();
       }
-      Run& sums_of = runs_[run];
+      SumRun& sums_of = runs_[run];
       const bool joined =
           !sums_of.empty() && of.ops[sums_of.back().ops.back()].stream == program::kNoStream;
       if (!joined) sums_of.emplace_back();
@@ -73,16 +73,16 @@ class RankSums {
     }
   }
   void keep_runs() {
-    std::erase_if(runs_, [](const Run& run) { return run.size() < 2; });
+    std::erase_if(runs_, [](const SumRun& run) { return run.size() < 2; });
   }
-  std::vector<Run>& runs() { return runs_; }
+  std::vector<SumRun>& runs() { return runs_; }
   bool any_in_graph() const { return any_in_graph_; }
   bool any_joined() const { return any_joined_; }
 
   /// When the gradients of the sums have their values, by `end` of the ops.
   template <class End>
   void find_ready(const program::RankProgram& of, const End& end) {
-    for (Run& run : runs_) {
+    for (SumRun& run : runs_) {
       std::set<OpIndex> own;
       for (const Sum& sum : run) own.insert(sum.ops.begin(), sum.ops.end());
       for (Sum& sum : run)
@@ -95,7 +95,7 @@ class RankSums {
 
   /// Runs of `program` serve of the sums that wait the one with the latest turn.
   void serve_latest(replay::RecordedProgram& program, std::uint32_t rank) {
-    change(program, rank, [](program::RankBuilder& builder, const Run& run, const auto& order) {
+    change(program, rank, [](program::RankBuilder& builder, const SumRun& run, const auto& order) {
       for (std::size_t k = 0; k < order.size(); ++k)
         for (const OpIndex op : run[order[k]].ops)
           builder.op(op).priority = static_cast<std::int32_t>(k);
@@ -105,13 +105,14 @@ class RankSums {
   /// The sums of each run wait for one another in the order of their turns. Whether that is another
   /// order than the recorded one.
   bool fix_order(replay::RecordedProgram& program, std::uint32_t rank) {
-    std::erase_if(runs_, [](const Run& run) { return std::ranges::is_sorted(by_turn(run)); });
+    std::erase_if(runs_, [](const SumRun& run) { return std::ranges::is_sorted(by_turn(run)); });
     if (runs_.empty()) return false;
-    change(program, rank, [this](program::RankBuilder& builder, const Run& run, const auto& order) {
-      for (std::size_t k = 1; k < order.size(); ++k)
-        builder.depend(gate(builder.so_far(), run[order[k]].ops.front()),
-                       run[order[k - 1]].ops.back());
-    });
+    change(program, rank,
+           [this](program::RankBuilder& builder, const SumRun& run, const auto& order) {
+             for (std::size_t k = 1; k < order.size(); ++k)
+               builder.depend(gate(builder.so_far(), run[order[k]].ops.front()),
+                              run[order[k - 1]].ops.back());
+           });
     return true;
   }
 
@@ -120,7 +121,7 @@ class RankSums {
     std::size_t run, sum;
   };
 
-  static std::vector<std::size_t> by_turn(const Run& run) {
+  static std::vector<std::size_t> by_turn(const SumRun& run) {
     std::vector<std::size_t> order(run.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return run[k].turn; });
@@ -133,7 +134,7 @@ class RankSums {
     release(program.programs[rank]);
     program::RankBuilder builder(std::move(program.programs[rank]));
     for (const auto& [op, before] : waits_) builder.depend(op, before);
-    for (const Run& run : runs_) put(builder, run, by_turn(run));
+    for (const SumRun& run : runs_) put(builder, run, by_turn(run));
     end_steps(program, rank, builder);
     program.programs[rank] = std::move(builder).build();
   }
@@ -218,7 +219,7 @@ class RankSums {
 
   const Recording& recording_;
   std::map<std::uint32_t, OpIndex> delays_;  // by device op
-  std::vector<Run> runs_;
+  std::vector<SumRun> runs_;
   bool any_in_graph_ = false, any_joined_ = false;
   std::map<OpIndex, Place> places_;  // of sums and of their delays
   std::vector<std::pair<OpIndex, OpIndex>> waits_;
@@ -237,14 +238,14 @@ OnRanks on_ranks(const replay::RecordedProgram& program, std::uint32_t rank, OpI
 void join_turns(const replay::RecordedProgram& program, std::vector<RankSums>& ranks) {
   std::map<OnRanks, Picoseconds> turns;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
-    for (const Run& run : ranks[rank].runs())
+    for (const SumRun& run : ranks[rank].runs())
       for (const Sum& sum : run) {
         Picoseconds& last =
             turns.try_emplace(on_ranks(program, rank, sum.ops.back()), sum.turn).first->second;
         last = std::max(last, sum.turn);
       }
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
-    for (Run& run : ranks[rank].runs())
+    for (SumRun& run : ranks[rank].runs())
       for (Sum& sum : run) sum.turn = turns.at(on_ranks(program, rank, sum.ops.back()));
 }
 
@@ -324,7 +325,7 @@ Result<replay::RecordedProgram> order_sums(const ReplayJob& job, replay::Recorde
       RankSums(ranks[rank]).serve_latest(trial, rank);
     const ReplayRun served = TRY(run_program(job, std::move(trial)));
     for (std::uint32_t rank = 0; rank < ranks.size(); ++rank)
-      for (Run& of : ranks[rank].runs())
+      for (SumRun& of : ranks[rank].runs())
         for (Sum& sum : of)
           sum.turn = served.timeline[served.graph.lowered.op(rank, sum.ops.back())].start;
     join_turns(program, ranks);

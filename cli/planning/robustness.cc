@@ -89,9 +89,9 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
     ++wins[best];
   }
   // A measurement would not tell these apart.
-  const auto alike = [&](std::size_t i, std::size_t j) {
+  const auto alike = [&, &kernel = kernels, &group = groups](std::size_t i, std::size_t j) {
     const double a = of(plans[i].figures, objective), b = of(plans[j].figures, objective);
-    return kernels[i] == kernels[j] && groups[i] == groups[j] && std::abs(a - b) <= kNoise * b;
+    return kernel[i] == kernel[j] && group[i] == group[j] && std::abs(a - b) <= kNoise * b;
   };
   for (std::size_t i = 0; i < wins.size(); ++i) {
     std::size_t first = 0;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kDivisionNames[] = {"fair", "coflow", "echelon", "first_come"};
 constexpr std::string_view kPolicyNames[] = {"fifo", "priority"};
-constexpr Seconds kLongest = Seconds::s(1e6);
+constexpr Seconds kLongestOp = Seconds::s(1e6);
 constexpr double kMostEdges = 1e6;
 
 /// Equal ops, one for each of `count` numbers.
@@ -86,7 +86,8 @@ class OpsReader {
       map.report("work", "flows through no link", "through: LINK");
     if (work == 0 && !demand.capacities.empty())
       map.report("through", "carries nothing", "work: 1 MB");
-    const auto time = map.within<Seconds>("time", Seconds::s(0), kLongest).value_or(Seconds::s(0));
+    const auto time =
+        map.within<Seconds>("time", Seconds::s(0), kLongestOp).value_or(Seconds::s(0));
     const auto [due, every] = read_due(map);
     const graph::Category category =
         work > 0 ? graph::Category::kCommunication : graph::Category::kCompute;
@@ -139,7 +140,7 @@ class OpsReader {
   /// The arrangement of the due times of a row: of its first op, and from one to the next.
   static std::pair<Seconds, Seconds> read_due(const YamlMap& map) {
     const auto at = [](const YamlMap& of, std::string_view key) {
-      return of.within<Seconds>(key, Seconds::s(0), kLongest).value_or(Seconds::s(0));
+      return of.within<Seconds>(key, Seconds::s(0), kLongestOp).value_or(Seconds::s(0));
     };
     if (map.has("due") && !map.has("group"))
       map.report("due", "is counted from the first flow of a group", "group: NAME");
