@@ -113,10 +113,14 @@ std::string preference_text(const std::vector<FoundPlan>& plans) {
   const step::Step &first = *plans.front().step, &step = *fastest->step;
   const double faster = 1 - step.time.value / first.time.value;
   if (faster < kSameTime) return "";
-  const std::string why = caution_of(step) <= caution_of(first) ? "has more settings or may not fit"
-                          : step.regime.known()
-                              ? fmt::format("may stall ({})", step.regime.name)
-                              : fmt::format("is of an unknown regime ({})", step.regime.name);
+  const auto settings = [](const FoundPlan& plan) {
+    return named_settings(plan.training, plan.plan);
+  };
+  const std::string why =
+      caution_of(step) <= caution_of(first)
+          ? settings(*fastest) > settings(plans.front()) ? "has more settings" : "may not fit"
+      : step.regime.known() ? fmt::format("may stall ({})", step.regime.name)
+                            : fmt::format("is of an unknown regime ({})", step.regime.name);
   return fmt::format(
       "rank 1 over rank {}, which is {:.1f} % faster, within the noise of {:.0f} %, and {}",
       fastest - plans.begin() + 1, faster * 100, kNoise * 100, why);

@@ -97,8 +97,8 @@ struct JobLaw {
   Regime regime(SliceRatio slice, double size) const;
 };
 
-/// The law of a job timed on the whole GPU alone. If that does not identify it, A is the share of H
-/// that a kernel's least time on the GPU is of its time on the host, and p the best of four. Fails
+/// The law of a job timed on the whole GPU alone. If that does not identify it, A is tied to H
+/// (docs/decisions/0189-work-that-the-host-hides.md), and p is the best of four values. Fails
 /// with one line on fewer than three sizes, and on sizes and times that are not above zero.
 Result<JobLaw> fit_whole(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
                          const SliceConstants& constants);

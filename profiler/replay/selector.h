@@ -42,7 +42,7 @@ struct RankOp {
 /// Takes an op of a thread or of the device away: it takes no time, waits for no resource, and is no
 /// message of a known size. It still orders others.
 void take_away(program::ProgramOp& op);
-/// Whether an edit took away the op, or the device op of which it is a part.
+/// Whether an edit took away the op, or its device op.
 bool is_gone(const RecordedProgram& program, const RankOp& at);
 
 /// The selected ops that no edit took away, by rank and in their order.

@@ -283,7 +283,8 @@ class Hosts {
             if (same == spans_[q].end()) continue;
             std::vector<Span> reference = same->second;
             const Line& line = *hosts_[other].line;
-            for (Span& span : reference) span = {line(span.start), line(span.end)};
+            for (Span& span : reference)
+              span = {span.start == kNoStart ? kNoStart : line(span.start), line(span.end)};
             pair_up(spans, reference, samples);
           }
     }
